@@ -1,0 +1,1 @@
+"""Circuits as recorded shapes, and the gadgets that record them."""

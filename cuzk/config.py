@@ -1,0 +1,82 @@
+"""What the environment decides: arithmetic path, directories, threads, memory. Read once, shown by `cuzk config`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from cuzk.errors import UsageError
+
+CPU_PATHS = ("auto", "ifma", "scalar")
+DEFAULT_FILECOIN_PARAMETERS = "/var/tmp/filecoin-proof-parameters/"
+
+
+def cpu_features() -> frozenset[str]:
+    """Feature names of the host CPU as LLVM calls them, e.g. `avx512ifma`."""
+    from llvmlite import binding
+
+    return frozenset(name for name, on in binding.get_host_cpu_features().items() if on)
+
+
+def cpu_path() -> str:
+    """The arithmetic path: `ifma` (AVX-512 IFMA, eight lanes) or `scalar` (64-bit limbs, every host).
+
+    Raises  UsageError if `CUZK_CPU` is no known path, or asks for IFMA where the host lacks it: LLVM would abort the process.
+    """
+    wanted = os.environ.get("CUZK_CPU", "auto").strip().lower() or "auto"
+    if wanted not in CPU_PATHS:
+        raise UsageError("unknown CPU path", where="CUZK_CPU", expected=" | ".join(CPU_PATHS), got=wanted)
+    if wanted == "scalar":
+        return "scalar"
+    able = {"avx512f", "avx512ifma", "avx512vl", "avx512dq"} <= cpu_features()
+    if wanted == "ifma" and not able:
+        raise UsageError(
+            "this CPU has no AVX-512 IFMA", where="CUZK_CPU", expected="auto or scalar", got=wanted, hint="unset CUZK_CPU"
+        )
+    return "ifma" if able else "scalar"
+
+
+def cache_dir() -> Path:
+    """Where shapes, compiled code and development parameters are kept (`CUZK_CACHE_DIR`, else the user cache directory)."""
+    if given := os.environ.get("CUZK_CACHE_DIR"):
+        return Path(given).expanduser()
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches/cuzk").expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    try:
+        return Path(base).expanduser() / "cuzk"
+    except RuntimeError:  # no home directory
+        return Path(f"/tmp/cuzk-{os.getuid()}")
+
+
+def filecoin_parameter_dir() -> Path:
+    """Filecoin's parameter directory (`FIL_PROOFS_PARAMETER_CACHE`, else Filecoin's default)."""
+    return Path(os.environ.get("FIL_PROOFS_PARAMETER_CACHE") or DEFAULT_FILECOIN_PARAMETERS).expanduser()
+
+
+def thread_count() -> int:
+    """Worker threads: the CPUs this process may use, fewer if a cgroup quota says so."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        if quota != "max":
+            cpus = min(cpus, max(1, -(-int(quota) // int(period))))
+    except (OSError, ValueError):
+        pass
+    return cpus
+
+
+def available_memory() -> int:
+    """Bytes that this process may still use: the smaller of MemAvailable and what the cgroup limit leaves."""
+    limits = []
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(int(line.split()[1]) * 1024)
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        if limit != "max":
+            limits.append(int(limit) - int(Path("/sys/fs/cgroup/memory.current").read_text()))
+    except (OSError, ValueError):
+        pass
+    return min(limits) if limits else 1 << 40

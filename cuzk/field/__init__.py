@@ -1,0 +1,1 @@
+"""Prime fields and towers of BLS12-381: parameters, layouts and arithmetic."""

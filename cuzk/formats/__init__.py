@@ -1,0 +1,1 @@
+"""File formats: C1, parameters, verifying keys, shape cache, explicit circuits."""

@@ -1,0 +1,1 @@
+"""The Groth16 proof system: setup, quotient, prove, verify."""

@@ -1,0 +1,1 @@
+"""Executable specification in plain Python integers. Imports nothing from the rest of the package."""
