@@ -32,7 +32,11 @@ def cpu_path() -> str:
     able = {"avx512f", "avx512ifma", "avx512vl", "avx512dq"} <= cpu_features()
     if wanted == "ifma" and not able:
         raise UsageError(
-            "this CPU has no AVX-512 IFMA", where="CUZK_CPU", expected="auto or scalar", got=wanted, hint="unset CUZK_CPU"
+            "this CPU has no AVX-512 IFMA",
+            where="CUZK_CPU",
+            expected="auto or scalar",
+            got=wanted,
+            hint="unset CUZK_CPU",
         )
     return "ifma" if able else "scalar"
 

@@ -92,7 +92,7 @@ on_compile: list[Callable[[str], None]] = []
 class _CodeCache(Cache):
     """Numba's cache file format in our directory; a miss is announced, since compiling takes seconds."""
 
-    _impl_class = _CacheImpl
+    _impl_class: Any = _CacheImpl
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -105,8 +105,16 @@ class _CodeCache(Cache):
         return found
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile an entry point: releases the GIL, kept in the code cache, compiled at its first call for each signature."""
+def kernel(function: Callable[..., Any] | None = None, *, variant: str = "") -> Any:
+    """Compile an entry point: releases the GIL, kept in the code cache, compiled at its first call for each signature.
+
+    `variant` must tell apart the kernels that a factory makes from one piece of source (for G1 and G2, say): the cache sees the
+    source and the types of the arguments, not what the closure holds.
+    """
+    if function is None:
+        return functools.partial(kernel, variant=variant)
+    if variant:
+        function.__qualname__ = f"{function.__name__}-{variant}"
     dispatcher = numba.njit(**_OPTIONS)(function)
     if code_cache_dir() is not None:
         dispatcher._cache = _CodeCache(function)

@@ -1,0 +1,175 @@
+"""Eight lanes of 52-bit limbs on AVX-512 IFMA. Fp: 8 limbs, radix 2^416; Fr: 5 limbs, radix 2^260.
+
+`vpmadd52luq` and `vpmadd52huq` add the low or high 52 bits of a 52 × 52 bit product to a 64-bit accumulator, so a column of a
+product can take 2^12 terms before it overflows. Carries are propagated once, at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from cuzk.field.emit import I32, I64, Element, Emitter, function_in
+
+WIDTH = 8
+V = ir.VectorType(I64, WIDTH)
+
+
+class IfmaEmitter(Emitter):
+    """See the module. Limbs of operands must be below 2^52 (the multiplier ignores higher bits)."""
+
+    LANES = WIDTH
+    BITS = 52
+    vector = V
+
+    def __init__(self, builder: ir.IRBuilder, modulus: int) -> None:
+        super().__init__(builder, modulus)
+        base = 1 << self.BITS
+        self._inverse = -pow(modulus, -1, base) % base
+        # M = k p with k = −1/p mod 2^52, so M = −1 mod 2^52: the Montgomery digit of a round is the low limb itself,
+        # and t + digit * M = (t >> 52) + digit * (M + 1) / 2^52 after the shift.
+        self._m_limbs = self.split((self._inverse * modulus + 1) >> self.BITS)
+        self._p_limbs = self.split(modulus)
+        self._lo = function_in(builder.module, "llvm.x86.avx512.vpmadd52l.uq.512", V, [V, V, V])
+        self._hi = function_in(builder.module, "llvm.x86.avx512.vpmadd52h.uq.512", V, [V, V, V])
+
+    def splat(self, word: int) -> Any:
+        return ir.Constant(V, [word] * WIDTH)
+
+    def lo(self, t: Any, x: Any, y: Any) -> Any:
+        """t + low 52 bits of x y."""
+        return self.b.call(self._lo, [t, x, y])
+
+    def hi(self, t: Any, x: Any, y: Any) -> Any:
+        """t + high 52 bits of x y."""
+        return self.b.call(self._hi, [t, x, y])
+
+    def normalise(self, t: Element) -> Element:
+        """Propagate carries of signed limbs. The value must not be negative."""
+        b, out, carry = self.b, [], None
+        for j, limb in enumerate(t):
+            v = limb if carry is None else b.add(limb, carry)
+            if j < len(t) - 1:
+                out.append(b.and_(v, self.splat((1 << self.BITS) - 1)))
+                carry = b.ashr(v, self.splat(self.BITS))
+            else:
+                out.append(v)
+        return out
+
+    def _round(self, low: Element, high: Element, i: int, last: bool) -> None:
+        """One Montgomery round on column i of the two accumulators (low halves, high halves one column up)."""
+        b = self.b
+        t = b.add(low[i], high[i])
+        if not last:
+            for j, m in enumerate(self._m_limbs):
+                low[i + j + 1] = self.lo(low[i + j + 1], t, self.splat(m))
+                high[i + j + 2] = self.hi(high[i + j + 2], t, self.splat(m))
+            low[i + 1] = b.add(low[i + 1], b.lshr(t, self.splat(self.BITS)))
+            return
+        # The last round takes p itself, which keeps the result below (1 + k / 2^52) p plus the product over the radix.
+        digit = self.lo(self.splat(0), t, self.splat(self._inverse))
+        column = self.lo(t, digit, self.splat(self._p_limbs[0]))
+        high[i + 1] = self.hi(high[i + 1], digit, self.splat(self._p_limbs[0]))
+        for j, p in enumerate(self._p_limbs[1:], 1):
+            low[i + j] = self.lo(low[i + j], digit, self.splat(p))
+            high[i + j + 1] = self.hi(high[i + j + 1], digit, self.splat(p))
+        low[i + 1] = b.add(low[i + 1], b.lshr(column, self.splat(self.BITS)))
+
+    def _finish(self, low: Element, high: Element) -> Element:
+        n = self.limbs
+        return self.normalise([self.b.add(low[n + j], high[n + j]) for j in range(n)])
+
+    def mul(self, x: Element, y: Element) -> Element:
+        n = self.limbs
+        low, high = [self.splat(0)] * (2 * n + 2), [self.splat(0)] * (2 * n + 2)
+        for i in range(n):
+            for j in range(n):
+                low[i + j] = self.lo(low[i + j], x[j], y[i])
+                high[i + j + 1] = self.hi(high[i + j + 1], x[j], y[i])
+            self._round(low, high, i, i == n - 1)
+        return self._finish(low, high)
+
+    def sqr(self, x: Element) -> Element:
+        n, b = self.limbs, self.b
+        low, high = [self.splat(0)] * (2 * n + 2), [self.splat(0)] * (2 * n + 2)
+        for i in range(n):
+            for j in range(i + 1, n):
+                low[i + j] = self.lo(low[i + j], x[i], x[j])
+                low[i + j + 1] = self.hi(low[i + j + 1], x[i], x[j])
+        for k in range(1, 2 * n):
+            low[k] = b.add(low[k], low[k])
+        for i in range(n):
+            low[2 * i] = self.lo(low[2 * i], x[i], x[i])
+            low[2 * i + 1] = self.hi(low[2 * i + 1], x[i], x[i])
+        for i in range(n):
+            self._round(low, high, i, i == n - 1)
+        return self._finish(low, high)
+
+    def lin(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int | Element | None = None) -> Element:
+        b, out = self.b, []
+        offset = self.const(k * self.modulus) if isinstance(k, int) else k
+        for j in range(self.limbs):
+            v = offset[j] if offset is not None else None
+            for x in plus:
+                v = x[j] if v is None else b.add(v, x[j])
+            for x in minus:
+                v = b.sub(self.splat(0) if v is None else v, x[j])
+            out.append(v)
+        return self.normalise(out)
+
+    def reduce_once(self, x: Element, k: int = 1) -> Element:
+        d = self.normalise([self.b.sub(u, v) for u, v in zip(x, self.const(k * self.modulus), strict=True)])
+        return self.select(self.b.icmp_signed("<", d[-1], self.splat(0)), x, d)
+
+    def transpose(self, rows: Element) -> Element:
+        """Eight vectors as an 8 × 8 matrix of words, transposed."""
+        r, b = list(rows), self.b
+        for s in (1, 2, 4):
+            first = ir.Constant(ir.VectorType(I32, WIDTH), [j if j & s == 0 else WIDTH + j - s for j in range(WIDTH)])
+            second = ir.Constant(ir.VectorType(I32, WIDTH), [j + s if j & s == 0 else WIDTH + j for j in range(WIDTH)])
+            for k in range(WIDTH):
+                if k & s == 0:
+                    u, v = r[k], r[k + s]
+                    r[k], r[k + s] = b.shuffle_vector(u, v, first), b.shuffle_vector(u, v, second)
+        return r
+
+    def rotate(self, x: Element, s: int) -> Element:
+        """Lane l takes the value of lane l + s."""
+        m = ir.Constant(ir.VectorType(I32, WIDTH), [(j + s) % WIDTH for j in range(WIDTH)])
+        return [self.b.shuffle_vector(u, u, m) for u in x]
+
+    def broadcast(self, pointer: Any, word: int = 0) -> Element:
+        """`limbs` consecutive words from `word` on, each in every lane."""
+        b, out = self.b, []
+        words = b.bitcast(pointer, I64.as_pointer())
+        undefined = ir.Constant(V, ir.Undefined)
+        for j in range(self.limbs):
+            v = b.insert_element(undefined, b.load(b.gep(words, [I64(word + j)])), I32(0))
+            out.append(b.shuffle_vector(v, undefined, ir.Constant(ir.VectorType(I32, WIDTH), [0] * WIDTH)))
+        return out
+
+    def from_words(self, words: Element) -> Element:
+        """64-bit limbs (a value below 2^(52 limbs)) regrouped to 52-bit limbs, per lane."""
+        b, out = self.b, []
+        for j in range(self.limbs):
+            q, s = divmod(self.BITS * j, 64)
+            v = b.lshr(words[q], self.splat(s)) if s else words[q]
+            if s > 64 - self.BITS and q + 1 < len(words):
+                v = b.or_(v, b.shl(words[q + 1], self.splat(64 - s)))
+            out.append(b.and_(v, self.splat((1 << self.BITS) - 1)) if j < self.limbs - 1 else v)
+        return out
+
+    def to_words(self, x: Element, words: int) -> Element:
+        """52-bit limbs of a value below 2^(64 words) regrouped to 64-bit limbs, per lane."""
+        b, out = self.b, []
+        for q in range(words):
+            v = None
+            for j in range(self.limbs):
+                shift = self.BITS * j - 64 * q
+                if -self.BITS < shift < 64:
+                    part = b.shl(x[j], self.splat(shift)) if shift >= 0 else b.lshr(x[j], self.splat(-shift))
+                    v = part if v is None else b.or_(v, part)
+            out.append(v)
+        return out
