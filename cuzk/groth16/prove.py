@@ -1,0 +1,157 @@
+"""The Groth16 prover as numbered steps of the paper, with bellperson's conventions.
+
+Source  Groth, "On the Size of Pairing-based Non-interactive Arguments" (2016), section 3.2; order of variables, densities and the
+        use of r and s as bellperson src/groth16/prover/native.rs at d1fa22c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cuzk import msm, r1cs
+from cuzk.circuits.template import Shape, Witness
+from cuzk.curve import g1, g2
+from cuzk.errors import InternalError
+from cuzk.field.params import R
+from cuzk.groth16.keys import VerifyingKey
+from cuzk.groth16.proof import Proof
+from cuzk.groth16.quotient import quotient
+from cuzk.kernels import vector_cpu
+from cuzk.ntt import Domain
+from cuzk.progress import Progress
+from cuzk.timing import Timer
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+# Share of a proof's work, for the progress bar.
+WEIGHTS = {"eval_abc": 4, "ntt_h": 18, "msm_h": 50, "msm_l": 8, "msm_a": 8, "msm_b_g1": 3, "msm_b_g2": 7, "assemble": 2}
+
+
+class ProvingKey(Protocol):
+    """The points of a parameter file, big-endian uncompressed: uint8[n, 96], b_g2 uint8[n, 192]."""
+
+    vk: VerifyingKey
+    h_be: U8
+    l_be: U8
+    a_be: U8
+    b_g1_be: U8
+    b_g2_be: U8
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Where each aux variable's point stands in the vectors of a parameter file: static facts of a shape.
+
+    `bit_*` have one entry a bit variable in bit order, `elem_*` one an element; -1 where the variable has no point in that query.
+    """
+
+    bit_aux: U32
+    elem_aux: U32
+    bit_a: npt.NDArray[np.int32]
+    elem_a: npt.NDArray[np.int32]
+    bit_b: npt.NDArray[np.int32]
+    elem_b: npt.NDArray[np.int32]
+    b_inputs: U32  # input variables that have a point in B, ascending
+
+
+def queries(shape: Shape) -> Queries:
+    """Positions by the density rules: inputs first, then the aux variables that occur in the matrix, in order."""
+    a_aux, b_inputs, b_aux = r1cs.densities(shape)
+
+    def positions(density: npt.NDArray[np.bool_], first: int) -> npt.NDArray[np.int32]:
+        rank = np.cumsum(density, dtype=np.int32) + np.int32(first - 1)
+        return np.where(density, rank, np.int32(-1)).astype(np.int32)
+
+    a = positions(a_aux, shape.num_inputs)
+    b = positions(b_aux, int(np.count_nonzero(b_inputs)))
+    bit_aux, elem_aux = r1cs.bit_aux(shape), r1cs.elem_aux(shape)
+    chosen = np.flatnonzero(b_inputs).astype(np.uint32)
+    return Queries(bit_aux, elem_aux, a[bit_aux], a[elem_aux], b[bit_aux], b[elem_aux], chosen)
+
+
+class _Sums:
+    """The sums Σ z_i P_i over a query: set bits by adding points, all other values by a multi-exponentiation."""
+
+    def __init__(self, witness: Witness, elems_canon: U64, inputs_canon: U64) -> None:
+        self.set_bits = np.flatnonzero(witness.bits)
+        self.elems_canon = elems_canon
+        self.inputs_canon = inputs_canon
+
+    def over(self, curve: str, points_be: U8, bits: npt.NDArray[np.integer], elems: npt.NDArray[np.integer], inputs: U32) -> U64:
+        """Σ over the query whose positions are `bits` and `elems` (-1: none) and whose first points belong to `inputs`."""
+        ones = bits[self.set_bits]
+        ones = ones[ones >= 0].astype(np.uint32)
+        present = elems >= 0
+        scalars = np.concatenate([self.inputs_canon[inputs], self.elems_canon[present]])
+        index = np.concatenate([np.arange(len(inputs), dtype=np.uint32), elems[present].astype(np.uint32)])
+        selected = msm.sum_rows(msm.rows_from_be(curve, points_be, ones))
+        dense = msm.msm(msm.rows_from_be(curve, points_be, index), scalars)
+        return (g1.g1_add if curve == "g1" else g2.g2_add)(selected, dense)
+
+
+def prove(
+    shape: Shape, witness: Witness, key: ProvingKey, where: Queries, r: int, s: int, timer: Timer, progress: Progress
+) -> Proof:
+    """One proof for given r and s (canonical integers below the group order).
+
+    Domain  witness in Montgomery form; the key's points as in the file
+    Source  see the module; A = alpha + Σ z A_i + r delta, B = beta + Σ z B_i + s delta, C = L + H + s A + r B' − r s delta
+    Raises  InternalError if the circuit is not satisfied by the witness
+    Spec    cuzk.spec.groth16.prove
+    """
+
+    def step(name: str) -> None:
+        progress.advance(WEIGHTS[name], name)
+
+    with timer.phase("eval_abc"):
+        a, b, c = r1cs.evaluate(shape, witness)
+        false_row = r1cs.first_false_row(shape, a, b, c)
+        if false_row is not None:
+            raise InternalError("the witness does not satisfy the circuit", where=str(false_row), phase="eval_abc")
+        step("eval_abc")
+    with timer.phase("ntt_h"):
+        h_canon = quotient(a, b, c, Domain(shape.domain_log2))
+        del a, b, c
+        step("ntt_h")
+    with timer.phase("msm_h"):
+        h = msm.msm(msm.rows_from_be("g1", key.h_be), h_canon)
+        del h_canon
+        step("msm_h")
+    elems_canon = vector_cpu.to_canonical(witness.elems_mont)
+    inputs_canon = vector_cpu.to_canonical(witness.inputs_mont)
+    sums = _Sums(witness, elems_canon, inputs_canon)
+    no_inputs = np.zeros(0, np.uint32)
+    all_inputs = np.arange(shape.num_inputs, dtype=np.uint32)
+    with timer.phase("msm_l"):
+        l = sums.over("g1", key.l_be, where.bit_aux.astype(np.int64), where.elem_aux.astype(np.int64), no_inputs)
+        step("msm_l")
+    with timer.phase("msm_a"):
+        a0 = sums.over("g1", key.a_be, where.bit_a, where.elem_a, all_inputs)
+        step("msm_a")
+    with timer.phase("msm_b_g1"):
+        b1 = sums.over("g1", key.b_g1_be, where.bit_b, where.elem_b, where.b_inputs)
+        step("msm_b_g1")
+    with timer.phase("msm_b_g2"):
+        b2 = sums.over("g2", key.b_g2_be, where.bit_b, where.elem_b, where.b_inputs)
+        step("msm_b_g2")
+    with timer.phase("assemble"):
+        proof = assemble(key.vk, h, l, a0, b1, b2, r, s)
+        step("assemble")
+    return proof
+
+
+def assemble(vk: VerifyingKey, h: U64, l: U64, a0: U64, b1: U64, b2: U64, r: int, s: int) -> Proof:
+    """The three proof elements from the five sums, affine in Montgomery form."""
+    add, mul = g1.g1_add, g1.g1_mul
+    a = add(add(vk.alpha_g1, a0), mul(vk.delta_g1, r))
+    b = g2.g2_add(g2.g2_add(vk.beta_g2, b2), g2.g2_mul(vk.delta_g2, s))
+    b_g1 = add(add(vk.beta_g1, b1), mul(vk.delta_g1, s))
+    c = add(add(l, h), add(mul(a, s), mul(b_g1, r)))
+    c = add(c, mul(vk.delta_g1, -r * s % R))
+    return Proof(a, b, c)

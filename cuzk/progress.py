@@ -1,0 +1,49 @@
+"""Progress on stderr, with an estimate of the time left; silent where stderr is no terminal or JSON was asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tqdm import tqdm
+
+
+class Progress:
+    """One bar over the whole run, made of phases with weights, and lines above it."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        """`quiet`: no bar and no lines."""
+        self.quiet = quiet
+        self._bar: tqdm | None = None
+
+    def line(self, text: str) -> None:
+        """A line on stderr, above the bar."""
+        if not self.quiet:
+            tqdm.write(text, file=sys.stderr)
+
+    @contextmanager
+    def bar(self, label: str, total: float, unit: str = "%") -> Iterator[Progress]:
+        """A bar that `advance` moves; a bar inside a bar is a no-op."""
+        if self.quiet or self._bar is not None:
+            yield self
+            return
+        form = "{l_bar}{bar}| {elapsed} < {remaining}"
+        with tqdm(total=total, desc=label, unit=unit, file=sys.stderr, bar_format=form, disable=None, dynamic_ncols=True) as bar:
+            self._bar = bar
+            try:
+                yield self
+            finally:
+                self._bar = None
+
+    def advance(self, amount: float, label: str | None = None) -> None:
+        """Move the bar of the innermost `bar` block."""
+        if self._bar is not None:
+            if label:
+                self._bar.set_description(label, refresh=False)
+            self._bar.update(amount)
+
+    def label(self, text: str) -> None:
+        """Say what is being done."""
+        if self._bar is not None:
+            self._bar.set_description(text)
