@@ -84,3 +84,22 @@ def available_memory() -> int:
     except (OSError, ValueError):
         pass
     return min(limits) if limits else 1 << 40
+
+
+def effective() -> dict[str, dict[str, str]]:
+    """Each setting in force and its origin, for `cuzk config`."""
+
+    def origin(variable: str, otherwise: str = "default") -> str:
+        return f"environment {variable}" if os.environ.get(variable) else otherwise
+
+    return {
+        "cpu": {"value": cpu_path(), "origin": origin("CUZK_CPU", "detected")},
+        "threads": {"value": str(thread_count()), "origin": "detected"},
+        "cache directory": {"value": str(cache_dir()), "origin": origin("CUZK_CACHE_DIR")},
+        "filecoin parameter directory": {
+            "value": str(filecoin_parameter_dir()),
+            "origin": origin("FIL_PROOFS_PARAMETER_CACHE"),
+        },
+        "available memory": {"value": str(available_memory()), "origin": "detected"},
+        "timing lines": {"value": os.environ.get("CUZK_TIMING", "0"), "origin": origin("CUZK_TIMING")},
+    }

@@ -1,0 +1,258 @@
+"""The command line: parse, call, print. Results go to stdout, everything else to stderr; heavy imports happen inside commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cuzk import __version__
+from cuzk.errors import EXIT_CODES, CuzkError, InternalError, ResourceError, UsageError
+
+START = time.perf_counter()
+
+EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
+SUPPORTED = """\b
+Supported: StackedDRG PoRep (V1, V1_1, synthetic, non-interactive) at
+2KiB 4KiB 16KiB 32KiB 8MiB 16MiB 512MiB 1GiB 32GiB 64GiB."""
+
+
+class Size(click.ParamType):
+    """A sector size: a name in any case, or a number of bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """To bytes."""
+        from cuzk.circuits.params import parse_size
+
+        try:
+            return value if isinstance(value, int) else parse_size(value)
+        except CuzkError as error:
+            self.fail(str(error), param, ctx)
+
+
+SIZE = Size()
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+OUTPUT = click.Path(dir_okay=False, path_type=Path)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, for errors too.")
+timing_options = [
+    click.option("--timings", type=OUTPUT, help="Write the phase tree as JSON."),
+    click.option("--trace", type=OUTPUT, help="Write trace events for a browser's trace viewer."),
+]
+
+
+def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Apply several option decorators in reading order."""
+
+    def apply(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return apply
+
+
+@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="cuzk", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show a traceback with an error.")
+def cli(debug: bool) -> None:
+    """A Groth16 prover for Filecoin: from the output of commit phase 1 to the proof that the chain accepts.
+
+    Example: cuzk prove c1.json -o proof.bin --miner 1000 --sector 7
+    """
+
+
+@cli.command(epilog=SUPPORTED)
+@click.argument("input_file", metavar="C1|CIRCUIT.json", type=FILE)
+@click.option(
+    "-o", "--output", "proof_file", metavar="PROOF", type=OUTPUT, required=True, help="Where the proof goes, when it is whole."
+)
+@click.option("--params", metavar="auto|dev|DIR", default="auto", show_default=True, help="Which parameters to use.")
+@click.option("--verify-params", type=click.Choice(["cached", "full"]), default="cached", show_default=True)
+@click.option("--device", metavar="auto|cpu|cuda[:ids]", default="auto", show_default=True)
+@click.option("--miner", type=click.IntRange(min=0), help="Miner id, to check the replica id.")
+@click.option("--sector", type=click.IntRange(min=0), help="Sector number, to check the replica id.")
+@click.option("--partition", type=click.IntRange(min=0), help="Prove this partition alone (192 bytes).")
+@click.option("--registered-proof", metavar="NAME|0-19", help="For form B, which does not carry it.")
+@click.option("--porep-id", metavar="HEX", help="For sizes without a registered proof, with --api-version.")
+@click.option("--api-version", metavar="V", help="1.0.0, 1.1.0 or 1.2.0.")
+@click.option("--feature", type=click.Choice(["synthetic", "non-interactive"]))
+@click.option("--unsafe-randomness", type=FILE, help="r and s from a file: tests only, it voids the hiding of the witness.")
+@click.option("--memory-budget", metavar="BYTES", help="Refuse to use more (K, M, G suffixes).")
+@click.option("--device-memory", metavar="BYTES", help="Limit of device memory.")
+@click.option("--opt", "opts", metavar="NAME=VALUE", multiple=True, help="Switch a named variant.")
+@with_options(*timing_options, json_option)
+def prove(**options: Any) -> None:
+    """Read a C1, check it, synthesize, prove, verify, and write the proof.
+
+    Example: cuzk prove c1.json -o proof.bin
+    """
+    from cuzk import pipeline
+
+    options["as_json"] and _quiet_warnings()
+    result = pipeline.prove(pipeline.Options(**options), START)
+    emit(result, options["as_json"], pipeline.prove_text)
+
+
+@cli.command()
+@click.argument("proof_file", metavar="[PROOF]", type=FILE, required=False)
+@click.option("--c1", "c1_file", type=FILE, help="The C1 that the proof is for.")
+@click.option("--vk", "vk_file", type=FILE, help="Verifying key file.")
+@click.option("--inputs", "inputs_file", type=FILE, help="Public inputs as JSON.")
+@click.option("--params", metavar="auto|dev|DIR", default="auto", show_default=True)
+@click.option("--miner", type=click.IntRange(min=0))
+@click.option("--sector", type=click.IntRange(min=0))
+@click.option("--partition", type=click.IntRange(min=0), help="The proof is of this partition alone.")
+@click.option("--registered-proof", metavar="NAME|0-19")
+@click.option("--porep-id", metavar="HEX")
+@click.option("--api-version", metavar="V")
+@click.option("--feature", type=click.Choice(["synthetic", "non-interactive"]))
+@json_option
+def verify(**options: Any) -> None:
+    """Say whether a proof is true: exit code 0, or 1 for a well-formed proof that is false.
+
+    Example: cuzk verify proof.bin --c1 c1.json
+    """
+    from cuzk import verification
+
+    options["as_json"] and _quiet_warnings()
+    result = verification.verify_command(verification.Options(**options))
+    emit(result, options["as_json"], verification.verify_text)
+    if not result["valid"]:
+        raise SystemExit(1)
+
+
+@cli.command()
+@click.argument("target", metavar="SIZE|CIRCUIT.json")
+@click.option("-o", "--output", "directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), required=True)
+@click.option("--toxic-waste", type=FILE, help="JSON with alpha, beta, gamma, delta, tau.")
+@click.option("--random", "fresh", is_flag=True, help="Fresh waste, discarded.")
+@click.option("--device", metavar="auto|cpu|cuda[:ids]", default="auto", show_default=True)
+@json_option
+def setup(**options: Any) -> None:
+    """Make parameters of our own, for tests: no chain accepts them.
+
+    Example: cuzk setup 2KiB -o params/
+    """
+    from cuzk import setup_command
+
+    options["as_json"] and _quiet_warnings()
+    result = setup_command.run(**options)
+    emit(result, options["as_json"], setup_command.text)
+
+
+@cli.command()
+@click.argument("size", type=SIZE)
+@click.option("--digest", is_flag=True, help="Stream the whole expansion through the constraint system digest.")
+@json_option
+def shape(size: int, digest: bool, as_json: bool) -> None:
+    """Say what the circuit of a sector size is: rows, variables, densities, digest.
+
+    Example: cuzk shape 32GiB --digest --json
+    """
+    from cuzk import shape_command
+
+    emit(shape_command.run(size, digest, as_json), as_json, shape_command.text)
+
+
+@cli.command("synth-only")
+@click.argument("c1_file", metavar="[C1]", type=FILE, required=False)
+@click.option("--partition", metavar="K[,K…]|all", default="0", show_default=True)
+@click.option("--digest", is_flag=True, help="Digests of the witness and of A·z, B·z, C·z.")
+@click.option("--check", is_flag=True, help="Test A·z ∘ B·z = C·z on every row.")
+@with_options(*timing_options, json_option)
+def synth_only(**options: Any) -> None:
+    """Run circuit synthesis alone: C1 to witness and A·z, B·z, C·z. Without a C1, the packaged 2 KiB example.
+
+    Example: cuzk synth-only --partition 0
+    """
+    from cuzk import synthesis
+
+    result = synthesis.run(**options)
+    emit(result, options["as_json"], synthesis.text)
+
+
+@cli.command()
+@click.argument("file", type=FILE)
+@json_option
+def inspect(file: Path, as_json: bool) -> None:
+    """Say what a file is (C1 in any form, params, vk, proof, circuit, shape cache) and its facts.
+
+    Example: cuzk inspect c1.json
+    """
+    from cuzk import inspection
+
+    emit(inspection.inspect(file), as_json, inspection.text)
+
+
+@cli.command()
+@json_option
+def config(as_json: bool) -> None:
+    """Print each setting that is in force, and where it comes from."""
+    from cuzk import config as settings
+
+    emit(settings.effective(), as_json, lambda d: "\n".join(f"{k:<30} {v['value']}  ({v['origin']})" for k, v in d.items()))
+
+
+def emit(result: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]], str]) -> None:
+    """Print a result as one JSON object or as text."""
+    click.echo(json.dumps(result, default=str) if as_json else text(result))
+
+
+def _quiet_warnings() -> None:
+    import warnings
+
+    warnings.simplefilter("ignore")
+
+
+def _fail(error: CuzkError, as_json: bool) -> int:
+    """Print an error where it belongs and return its exit code."""
+    if as_json:
+        click.echo(json.dumps({"error": error.as_dict(), "version": __version__}))
+    else:
+        click.echo(f"cuzk: {error}", err=True)
+    return error.code
+
+
+def _as_cuzk_error(error: BaseException) -> CuzkError:
+    """Every exception as one of ours."""
+    if isinstance(error, CuzkError):
+        return error
+    if isinstance(error, click.ClickException):
+        return UsageError(error.format_message(), hint="see --help")
+    if isinstance(error, MemoryError):
+        return ResourceError("out of memory", got=str(error) or None, hint="free memory, or prove fewer partitions at a time")
+    if isinstance(error, OSError):
+        return ResourceError(error.strerror or "input/output error", file=error.filename)
+    return InternalError(f"{type(error).__name__}: {error}", hint="run again with `cuzk --debug …` and report it")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point: run, and turn every failure into one message and its exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    as_json, debug = "--json" in arguments, "--debug" in arguments
+    try:
+        code = cli.main(arguments, prog_name="cuzk", standalone_mode=False) or 0
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else 1
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("cuzk: interrupted; nothing was written", err=True)
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        if isinstance(error, click.UsageError) and error.ctx is not None and not as_json:
+            click.echo(error.ctx.get_usage(), err=True)
+        code = _fail(_as_cuzk_error(error), as_json)
+    sys.exit(code if isinstance(code, int) else 0)
