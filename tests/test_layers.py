@@ -20,7 +20,7 @@ LAYERS = [
     {"curve"},
     {"kernels"},
     {"ntt", "msm", "rows", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density"},
-    {"circuits", "groth16", "sector", "replica", "graph", "chacha", "challenges"},
+    {"circuits", "groth16", "sector", "vanilla", "replica", "graph", "chacha", "challenges"},
     {"formats", "parameters"},
     {"pipeline", "verification", "synthesis", "inspection", "setup_command", "shape_command"},
     {"scheduler"},
