@@ -77,9 +77,7 @@ class Sums:
     l: Point  # sum over aux of z_i (beta u_i + alpha v_i + w_i) / delta, G1
 
 
-def setup(
-    engine: Engine, system: System, waste: ToxicWaste, g1_base: Point = None, g2_base: Point = None
-) -> Parameters:
+def setup(engine: Engine, system: System, waste: ToxicWaste, g1_base: Point = None, g2_base: Point = None) -> Parameters:
     """Parameters for a constraint system from its toxic waste, over the standard generators or other ones.
 
     Raises ValueError for an aux variable that no row constrains: its point in `l` would be infinity.
@@ -200,9 +198,7 @@ def verify(engine: Engine, vk: VerifyingKey, inputs: Sequence[int], proof: Proof
     )
 
 
-def verify_batch(
-    engine: Engine, vk: VerifyingKey, proofs: Sequence[tuple[Sequence[int], Proof]], weights: Sequence[int]
-) -> bool:
+def verify_batch(engine: Engine, vk: VerifyingKey, proofs: Sequence[tuple[Sequence[int], Proof]], weights: Sequence[int]) -> bool:
     """All proofs at once: the product of their equations, each to the power of its weight (random, below 2^128)."""
     g1 = engine.g1
     pairs = [(g1.neg(g1.mul(proof.a, z)), proof.b) for (_, proof), z in zip(proofs, weights, strict=True)]
