@@ -19,7 +19,7 @@ LAYERS = [
     {"field"},
     {"curve"},
     {"kernels"},
-    {"ntt", "msm", "rows", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density"},
+    {"ntt", "msm", "rows", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density", "placement"},
     {"circuits", "groth16", "sector", "vanilla", "replica", "graph", "chacha", "challenges"},
     {"formats", "parameters"},
     {"pipeline", "verification", "synthesis", "inspection", "setup_command", "shape_command"},
