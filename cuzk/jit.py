@@ -28,6 +28,8 @@ from numba.core.caching import Cache, CompileResultCacheImpl
 from cuzk import config
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Building blocks are never called from Python: half of their compile time is the code for that.
+_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @functools.cache
@@ -123,4 +125,4 @@ def kernel(function: Callable[..., Any] | None = None, *, variant: str = "") -> 
 
 def shared(function: Callable[..., Any]) -> Any:
     """Compile a building block, to be called from kernels (CPU or CUDA) only; `.py_func` is the Python twin."""
-    return numba.njit(**_OPTIONS)(function)
+    return numba.njit(**_OPTIONS, **_NO_WRAPPERS)(function)
