@@ -16,7 +16,8 @@ References
 
 Rows
     Matrix entries are (column ref, index into the shape's coefficient table). Within a row a variable occurs once; zero
-    coefficients are dropped. Coefficient 0 of the table is 1, coefficient 1 is -1, coefficient 2 is 2.
+    coefficients are dropped. Terms are in the order inputs, ports, own variables as allocated. Coefficient 0 of the table is
+    1, coefficient 1 is -1, coefficient 2 is 2.
 
 Program
     One operation per group of new variables, in allocation order, so that running the operations in order over all segments

@@ -21,6 +21,7 @@ from cuzk.field.limbs import fr_mont
 from cuzk.field.params import R
 from cuzk.formats import strict_json
 
+HIDDEN = "(a witness value, not shown)"
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -50,15 +51,16 @@ class _Reader:
                 self.fail("a key is missing", "$", key, document)
         return document
 
-    def list_of(self, node: Any, where: str, length: int | None = None) -> list[Any]:
-        """A list, of a length if one is given."""
+    def list_of(self, node: Any, where: str, length: int | None = None, secret: bool = False) -> list[Any]:
+        """A list, of a length if one is given. What stands for a secret one is not shown."""
         if not isinstance(node, list) or (length is not None and len(node) != length):
-            self.fail("not a list as expected", where, "a list" if length is None else f"a list of {length}", node)
+            shown = HIDDEN if secret else node
+            self.fail("not a list as expected", where, "a list" if length is None else f"a list of {length}", shown)
         return node
 
     def value(self, node: Any, where: str, secret: bool = False) -> int:
         """A field element. The text of a secret one is not shown."""
-        shown = "(a witness value, not shown)" if secret else node
+        shown = HIDDEN if secret else node
         if not isinstance(node, str) or not _HEX.fullmatch(node):
             self.fail("not a field element", where, "0x and up to 64 hex digits", shown)
         if (value := int(node, 16)) >= R:
@@ -93,7 +95,7 @@ def load(path: Path) -> tuple[Shape, Witness]:
     inputs = [reader.value(v, f"$.inputs[{i}]") for i, v in enumerate(reader.list_of(document["inputs"], "$.inputs"))]
     if not inputs or inputs[0] != 1:
         reader.fail("the first input is the constant ONE", "$.inputs[0]", "0x1", f"{inputs[0]:#x}" if inputs else "nothing")
-    aux = [reader.value(v, f"$.aux[{i}]", True) for i, v in enumerate(reader.list_of(document["aux"], "$.aux"))]
+    aux = [reader.value(v, f"$.aux[{i}]", True) for i, v in enumerate(reader.list_of(document["aux"], "$.aux", secret=True))]
     library = Library()
     cs = library.stage()
     handles = {"I": [ONE, *(cs.given_input() for _ in inputs[1:])], "A": [cs.hint_elem() for _ in aux]}

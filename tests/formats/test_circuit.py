@@ -164,8 +164,9 @@ def test_other_files_are_refused(text, tmp_path):
         load(path)
 
 
-def test_witness_values_are_not_shown(tmp_path, cubic):
-    cubic["aux"][1] = "0xSECRET"
+@pytest.mark.parametrize("change", [put("aux", 1, "0xSECRET"), put("aux", "0xSECRET"), put("aux", 1, ["SECRET"])])
+def test_witness_values_are_not_shown(change, tmp_path, cubic):
+    change(cubic)
     with pytest.raises(MalformedInput) as caught:
         load(write(tmp_path, cubic))
     assert "SECRET" not in str(caught.value) + json.dumps(caught.value.as_dict())
