@@ -95,6 +95,37 @@ class Emitter:
         """sum(plus) − sum(minus) + k * modulus. k (an integer, or limbs) must make the value non-negative on the IFMA path."""
         raise NotImplementedError
 
+    def settle(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int = 0) -> Element:
+        """sum(plus) − sum(minus) + k * modulus, brought below 2.2 * modulus.
+
+        Range   each subtracted value below k/(their count) * modulus with room to spare; the value at most 16 * modulus.
+        """
+        raise NotImplementedError
+
+    def broadcast(self, pointer: Any, word: int = 0) -> Element:
+        """`limbs` consecutive words from `word` on, each in every lane."""
+        raise NotImplementedError
+
+    def transpose(self, rows: Element) -> Element:
+        """LANES vectors as a square matrix of words, transposed."""
+        raise NotImplementedError
+
+    def deinterleave(self, vectors: Element) -> Element:
+        """LANES consecutive elements of four words, as four vectors, to vectors that hold one word of every element."""
+        raise NotImplementedError
+
+    def interleave(self, words: Element) -> Element:
+        """The inverse of `deinterleave`."""
+        raise NotImplementedError
+
+    def from_words(self, words: Element) -> Element:
+        """64-bit words (a value that fits the limbs) regrouped to limbs, per lane."""
+        raise NotImplementedError
+
+    def to_words(self, x: Element, words: int) -> Element:
+        """Limbs of a value below 2^(64 words) regrouped to 64-bit words, per lane."""
+        raise NotImplementedError
+
     def reduce_once(self, x: Element, k: int = 1) -> Element:
         """x − k * modulus where that is not negative, else x."""
         raise NotImplementedError

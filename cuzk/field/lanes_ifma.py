@@ -31,9 +31,11 @@ class IfmaEmitter(Emitter):
         # M = k p with k = −1/p mod 2^52, so M = −1 mod 2^52: the Montgomery digit of a round is the low limb itself,
         # and t + digit * M = (t >> 52) + digit * (M + 1) / 2^52 after the shift.
         self._m_limbs = self.split((self._inverse * modulus + 1) >> self.BITS)
+        self._m_rounds = self.limbs - (1 if self._inverse < base >> 1 else 2)
         self._p_limbs = self.split(modulus)
         self._lo = function_in(builder.module, "llvm.x86.avx512.vpmadd52l.uq.512", V, [V, V, V])
         self._hi = function_in(builder.module, "llvm.x86.avx512.vpmadd52h.uq.512", V, [V, V, V])
+        self._pick = function_in(builder.module, "llvm.x86.avx512.vpermi2var.q.512", V, [V, V, V])
 
     def splat(self, word: int) -> Any:
         return ir.Constant(V, [word] * WIDTH)
@@ -62,13 +64,14 @@ class IfmaEmitter(Emitter):
         """One Montgomery round on column i of the two accumulators (low halves, high halves one column up)."""
         b = self.b
         t = b.add(low[i], high[i])
-        if not last:
+        if not last and i < self._m_rounds:
             for j, m in enumerate(self._m_limbs):
                 low[i + j + 1] = self.lo(low[i + j + 1], t, self.splat(m))
                 high[i + j + 2] = self.hi(high[i + j + 2], t, self.splat(m))
             low[i + 1] = b.add(low[i + 1], b.lshr(t, self.splat(self.BITS)))
             return
-        # The last round takes p itself, which keeps the result below (1 + k / 2^52) p plus the product over the radix.
+        # The last round takes p itself, which keeps the result below (1 + k / 2^52) p plus the product over the radix; where k is
+        # near 2^52, as for Fr, so does the one before, and the result is below (1 + 2^-52) p plus the product over the radix.
         digit = self.lo(self.splat(0), t, self.splat(self._inverse))
         column = self.lo(t, digit, self.splat(self._p_limbs[0]))
         high[i + 1] = self.hi(high[i + 1], digit, self.splat(self._p_limbs[0]))
@@ -119,6 +122,24 @@ class IfmaEmitter(Emitter):
             out.append(v)
         return self.normalise(out)
 
+    def settle(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int = 0) -> Element:
+        b, limbs = self.b, self.const(k * self.modulus)
+        for j in range(self.limbs):
+            for x in plus:
+                limbs[j] = b.add(limbs[j], x[j])
+            for x in minus:
+                limbs[j] = b.sub(limbs[j], x[j])
+        # The bits of the top limb from the modulus's bit length on (exact up to the carry of the lower limbs) tell how many
+        # moduli can go. That carry is below 2^-40 of a bucket, and no bucket begins so close to a multiple of the modulus.
+        bits = self.modulus.bit_length()
+        bucket = b.lshr(limbs[-1], self.splat(bits - self.BITS * (self.limbs - 1)))
+        multiples = [self.split(((i << bits) // self.modulus) * self.modulus) for i in range(2 * WIDTH)]
+        for j in range(self.limbs):
+            low = ir.Constant(V, [m[j] for m in multiples[:WIDTH]])
+            high = ir.Constant(V, [m[j] for m in multiples[WIDTH:]])
+            limbs[j] = b.sub(limbs[j], b.call(self._pick, [low, bucket, high]))
+        return self.normalise(limbs)
+
     def reduce_once(self, x: Element, k: int = 1) -> Element:
         d = self.normalise([self.b.sub(u, v) for u, v in zip(x, self.const(k * self.modulus), strict=True)])
         return self.select(self.b.icmp_signed("<", d[-1], self.splat(0)), x, d)
@@ -134,6 +155,23 @@ class IfmaEmitter(Emitter):
                     u, v = r[k], r[k + s]
                     r[k], r[k + s] = b.shuffle_vector(u, v, first), b.shuffle_vector(u, v, second)
         return r
+
+    def deinterleave(self, vectors: Element) -> Element:
+        """Eight consecutive elements of four words, as four vectors, to vectors that hold one word of every element."""
+        quarters = ([0, 4, 8, 12, 1, 5, 9, 13], [2, 6, 10, 14, 3, 7, 11, 15])
+        halves = ([0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15])
+        a, c, d, f = (self._shuffle(vectors[i], vectors[i + 1], q) for i in (0, 2) for q in quarters)
+        return [self._shuffle(u, v, h) for u, v in ((a, d), (c, f)) for h in halves]
+
+    def interleave(self, words: Element) -> Element:
+        """The inverse of `deinterleave`."""
+        quarters = ([0, 8, 1, 9, 2, 10, 3, 11], [4, 12, 5, 13, 6, 14, 7, 15])
+        halves = ([0, 1, 8, 9, 2, 3, 10, 11], [4, 5, 12, 13, 6, 7, 14, 15])
+        a, c, d, f = (self._shuffle(words[i], words[i + 1], q) for i in (0, 2) for q in quarters)
+        return [self._shuffle(u, v, h) for u, v in ((a, d), (c, f)) for h in halves]
+
+    def _shuffle(self, u: Any, v: Any, lanes: list[int]) -> Any:
+        return self.b.shuffle_vector(u, v, ir.Constant(ir.VectorType(I32, WIDTH), lanes))
 
     def rotate(self, x: Element, s: int) -> Element:
         """Lane l takes the value of lane l + s."""

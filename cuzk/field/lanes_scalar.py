@@ -84,12 +84,23 @@ class ScalarEmitter(Emitter):
             v = b.add(d, b.select(negative, ir.Constant(self._wide, self.modulus), ir.Constant(self._wide, 0)))
         return self._cut(v)
 
+    def settle(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int = 0) -> Element:
+        return self.lin(plus, minus)
+
     def reduce_once(self, x: Element, k: int = 1) -> Element:
         return x
 
     def transpose(self, rows: Element) -> Element:
         """One lane: nothing to do."""
         return list(rows)
+
+    def deinterleave(self, vectors: Element) -> Element:
+        """One lane: nothing to do."""
+        return list(vectors)
+
+    def interleave(self, words: Element) -> Element:
+        """One lane: nothing to do."""
+        return list(words)
 
     def rotate(self, x: Element, s: int) -> Element:
         """One lane: nothing to do."""
