@@ -19,7 +19,8 @@ LAYERS = [
     {"field"},
     {"curve"},
     {"kernels"},
-    {"ntt", "msm", "rows", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density", "placement"},
+    {"ntt", "msm", "rows", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density", "placement"}
+    | {"flatten", "packing", "program", "columns", "expansion"},
     {"circuits", "groth16", "sector", "vanilla", "replica", "graph", "chacha", "challenges"},
     {"formats", "parameters"},
     {"pipeline", "verification", "synthesis", "inspection", "setup_command", "shape_command"},

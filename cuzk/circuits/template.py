@@ -137,7 +137,7 @@ class Stage:
     hint_elems: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Shape:
     """A whole constraint system: the prologue, then `repeats` stamps of the repeated stage.
 
