@@ -15,9 +15,7 @@ U32 = npt.NDArray[np.uint32]
 
 _CONSTANTS = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
 # Each double round: the four columns, then the four diagonals.
-_COLUMNS_AND_DIAGONALS = tuple(
-    (i, 4 + (i + d) % 4, 8 + (i + 2 * d) % 4, 12 + (i + 3 * d) % 4) for d in (0, 1) for i in range(4)
-)
+_COLUMNS_AND_DIAGONALS = tuple((i, 4 + (i + d) % 4, 8 + (i + 2 * d) % 4, 12 + (i + 3 * d) % 4) for d in (0, 1) for i in range(4))
 WORDS = 16
 
 

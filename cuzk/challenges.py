@@ -60,9 +60,7 @@ def synthetic_set(replica_id: bytes, comm_r: bytes, nodes: int, indices: U64) ->
     return np.array([_reduce(stream[s : s + NODE_BYTES], nodes) for s in starts], np.uint64)
 
 
-def synthetic(
-    replica_id: bytes, comm_r: bytes, seed: bytes, nodes: int, count: int, set_size: int | None = None
-) -> U64:
+def synthetic(replica_id: bytes, comm_r: bytes, seed: bytes, nodes: int, count: int, set_size: int | None = None) -> U64:
     """The first `count` challenges: synthetic set members selected by the seed. Source: challenges.rs 199-391."""
     label = b"filecoin.io|PoRep|1|Synthetic|1|Selection"
     key = hashlib.blake2b(replica_id + seed, digest_size=32, key=label).digest()

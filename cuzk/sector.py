@@ -106,6 +106,4 @@ def parse(text: str | int) -> Sector:
         return _BY_NAME[word]
     if word.isascii() and word.isdigit() and len(word) < 20 and int(word) in BY_SIZE:
         return BY_SIZE[int(word)]
-    raise UsageError(
-        "unknown sector size", expected=", ".join(s.name for s in SECTORS) + " or bytes", got=repr(text)[:80]
-    )
+    raise UsageError("unknown sector size", expected=", ".join(s.name for s in SECTORS) + " or bytes", got=repr(text)[:80])

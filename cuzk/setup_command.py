@@ -1,0 +1,39 @@
+"""`cuzk setup`: parameters of our own, for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cuzk import pipeline
+from cuzk.errors import UsageError
+from cuzk.formats import circuit, shapes
+from cuzk.groth16 import setup
+from cuzk.progress import Progress
+
+
+def run(target: str, directory: Path, toxic_waste: Path | None, fresh: bool, device: str, as_json: bool) -> dict[str, Any]:
+    """Write `cuzk-dev-NAME.params`, `.vk` and the sidecar `.json` into a directory, which is made if absent."""
+    from cuzk.circuits.params import parse_size
+
+    if toxic_waste is not None and fresh:
+        raise UsageError("--toxic-waste and --random exclude each other")
+    progress = Progress(quiet=as_json)
+    pipeline.announce_compilation(progress)
+    pipeline.choose_device(device)
+    path = Path(target)
+    if path.is_file():
+        shape, _ = circuit.load(path)
+        public = None
+    else:
+        size = parse_size(target)
+        shape = shapes.load_or_record(size, progress.line)
+        public = size
+    waste = setup.choose_waste(toxic_waste, fresh, public)
+    directory.mkdir(parents=True, exist_ok=True)
+    return setup.write(shape, waste, directory, progress)
+
+
+def text(result: dict[str, Any]) -> str:
+    """The result for people."""
+    return "\n".join(f"{key:<16} {value}" for key, value in result.items())

@@ -1,0 +1,23 @@
+"""`cuzk shape`: the facts of a circuit, and its digest on request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuzk import pipeline, r1cs_digest
+from cuzk.formats import shapes
+from cuzk.progress import Progress
+
+
+def run(sector_size: int, with_digest: bool, quiet: bool) -> dict[str, Any]:
+    """Keys as in the Rust stack's digest files, and `groth16_rows`, `domain_log2`; all digests only if asked for."""
+    progress = Progress(quiet=quiet)
+    pipeline.announce_compilation(progress)
+    shape = shapes.load_or_record(sector_size, progress.line)
+    facts: dict[str, Any] = r1cs_digest.facts(shape) if not with_digest else r1cs_digest.digest(shape, progress)
+    return {**facts, "groth16_rows": shape.groth16_rows, "domain_log2": shape.domain_log2}
+
+
+def text(result: dict[str, Any]) -> str:
+    """The result for people."""
+    return "\n".join(f"{key:<24} {value}" for key, value in result.items() if key != "checkpoints")
