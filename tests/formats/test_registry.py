@@ -31,9 +31,7 @@ def test_numbers_are_positions_and_names_differ():
     assert len(registry.BY_NAME) == 20
 
 
-@pytest.mark.parametrize(
-    "text", ["20", "-1", "", "StackedDrg2KiBV2", "StackedDrg4KiBV1", "stackeddrg2kibv1", "05x", "٥"]
-)
+@pytest.mark.parametrize("text", ["20", "-1", "", "StackedDrg2KiBV2", "StackedDrg4KiBV1", "stackeddrg2kibv1", "05x", "٥"])
 def test_unknown_is_refused(text):
     with pytest.raises(UsageError, match="unknown registered proof"):
         registry.parse(text)
