@@ -43,6 +43,14 @@ SIZE = Size()
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, for errors too.")
+id_options = [
+    click.option("--miner", type=click.IntRange(min=0), help="Miner id, to check the replica id."),
+    click.option("--sector", type=click.IntRange(min=0), help="Sector number, to check the replica id."),
+    click.option("--registered-proof", metavar="NAME|0-19", help="For form B, which does not carry it."),
+    click.option("--porep-id", metavar="HEX", help="For sizes without a registered proof, with --api-version."),
+    click.option("--api-version", metavar="V", help="1.0.0, 1.1.0 or 1.2.0."),
+    click.option("--feature", type=click.Choice(["synthetic", "non-interactive"]), help="Of a C1 named by --porep-id."),
+]
 timing_options = [
     click.option("--timings", type=OUTPUT, help="Write the phase tree as JSON."),
     click.option("--trace", type=OUTPUT, help="Write trace events for a browser's trace viewer."),
@@ -78,13 +86,8 @@ def cli(debug: bool) -> None:
 @click.option("--params", metavar="auto|dev|DIR", default="auto", show_default=True, help="Which parameters to use.")
 @click.option("--verify-params", type=click.Choice(["cached", "full"]), default="cached", show_default=True)
 @click.option("--device", metavar="auto|cpu|cuda[:ids]", default="auto", show_default=True)
-@click.option("--miner", type=click.IntRange(min=0), help="Miner id, to check the replica id.")
-@click.option("--sector", type=click.IntRange(min=0), help="Sector number, to check the replica id.")
+@with_options(*id_options)
 @click.option("--partition", type=click.IntRange(min=0), help="Prove this partition alone (192 bytes).")
-@click.option("--registered-proof", metavar="NAME|0-19", help="For form B, which does not carry it.")
-@click.option("--porep-id", metavar="HEX", help="For sizes without a registered proof, with --api-version.")
-@click.option("--api-version", metavar="V", help="1.0.0, 1.1.0 or 1.2.0.")
-@click.option("--feature", type=click.Choice(["synthetic", "non-interactive"]))
 @click.option("--unsafe-randomness", type=FILE, help="r and s from a file: tests only, it voids the hiding of the witness.")
 @click.option("--memory-budget", metavar="BYTES", help="Refuse to use more (K, M, G suffixes).")
 @click.option("--device-memory", metavar="BYTES", help="Limit of device memory.")
@@ -98,7 +101,7 @@ def prove(**options: Any) -> None:
     from cuzk import pipeline
 
     options["as_json"] and _quiet_warnings()
-    result = pipeline.prove(pipeline.Options(**options), START)
+    result = pipeline.prove(pipeline.Options(ids=_take_ids(options), **options), START)
     emit(result, options["as_json"], pipeline.prove_text)
 
 
@@ -108,13 +111,8 @@ def prove(**options: Any) -> None:
 @click.option("--vk", "vk_file", type=FILE, help="Verifying key file.")
 @click.option("--inputs", "inputs_file", type=FILE, help="Public inputs as JSON.")
 @click.option("--params", metavar="auto|dev|DIR", default="auto", show_default=True)
-@click.option("--miner", type=click.IntRange(min=0))
-@click.option("--sector", type=click.IntRange(min=0))
+@with_options(*id_options)
 @click.option("--partition", type=click.IntRange(min=0), help="The proof is of this partition alone.")
-@click.option("--registered-proof", metavar="NAME|0-19")
-@click.option("--porep-id", metavar="HEX")
-@click.option("--api-version", metavar="V")
-@click.option("--feature", type=click.Choice(["synthetic", "non-interactive"]))
 @json_option
 def verify(**options: Any) -> None:
     """Say whether a proof is true: exit code 0, or 1 for a well-formed proof that is false.
@@ -124,7 +122,7 @@ def verify(**options: Any) -> None:
     from cuzk import verification
 
     options["as_json"] and _quiet_warnings()
-    result = verification.verify_command(verification.Options(**options))
+    result = verification.verify_command(verification.Options(ids=_take_ids(options), **options))
     emit(result, options["as_json"], verification.verify_text)
     if not result["valid"]:
         raise SystemExit(1)
@@ -200,6 +198,14 @@ def config(as_json: bool) -> None:
     from cuzk import config as settings
 
     emit(settings.effective(), as_json, lambda d: "\n".join(f"{k:<30} {v['value']}  ({v['origin']})" for k, v in d.items()))
+
+
+def _take_ids(options: dict[str, Any]) -> Any:
+    """Move the id options out of `options`."""
+    from cuzk.ids import Ids
+
+    names = ("miner", "sector", "registered_proof", "porep_id", "api_version", "feature")
+    return Ids(**{name: options.pop(name) for name in names})
 
 
 def emit(result: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]], str]) -> None:

@@ -28,7 +28,7 @@ def _proof(path: Path) -> dict[str, Any]:
 READERS: list[tuple[str, Callable[[Path], dict[str, Any]]]] = [
     ("shape", shapes.describe),
     ("circuit", circuit.describe),
-    ("c1", c1.describe_file),
+    ("c1", lambda path: c1.load(path).describe()),
     ("params", srs.describe),
     ("vk", vk.describe),
     ("proof", _proof),

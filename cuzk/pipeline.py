@@ -19,7 +19,8 @@ from cuzk.errors import CuzkError, DeviceError, InternalError, ResourceError, Us
 from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
 from cuzk.files import write_atomically
-from cuzk.formats import c1, circuit, randomness, shapes
+from cuzk.formats import c1, c1_check, circuit, randomness, shapes
+from cuzk.ids import Ids
 from cuzk.groth16 import prove as groth16
 from cuzk.groth16.proof import PROOF_BYTES
 from cuzk.groth16.verify import verify
@@ -37,13 +38,8 @@ class Options:
     params: str = "auto"
     verify_params: str = "cached"
     device: str = "auto"
-    miner: int | None = None
-    sector: int | None = None
+    ids: Ids = Ids()
     partition: int | None = None
-    registered_proof: str | None = None
-    porep_id: str | None = None
-    api_version: str | None = None
-    feature: str | None = None
     unsafe_randomness: Path | None = None
     memory_budget: str | None = None
     device_memory: str | None = None
@@ -155,6 +151,15 @@ def _check_output(path: Path) -> None:
         raise ResourceError("the proof's directory cannot be written", file=parent, hint="choose another -o")
 
 
+def chosen_partitions(count: int, wanted: int | None) -> list[int]:
+    """All partitions, or the one that was asked for. Raises UsageError."""
+    if wanted is None:
+        return list(range(count))
+    if not 0 <= wanted < count:
+        raise UsageError("no such partition", where="--partition", expected=f"0 to {count - 1}", got=wanted)
+    return [wanted]
+
+
 def _c1_job(options: Options, timer: Timer, progress: Progress) -> Job:
     with timer.phase("read_c1"):
         content = c1.load(options.input_file)
@@ -175,26 +180,26 @@ def _c1_job(options: Options, timer: Timer, progress: Progress) -> Job:
             )
         partitions = [options.partition]
     with timer.phase("srs_load"):
-        located = parameters.locate(facts.sector_size, options.params, progress)
+        located = parameters.locate(size, options.params, progress)
     with timer.phase("check_c1"):
-        c1.check(content, facts, progress)
+        c1_check.check(content, replica, progress)
     with timer.phase("record_shape"):
-        shape = shapes.load_or_record(facts.sector_size, progress.line)
+        shape = shapes.load_or_record(size, progress.line)
     with timer.phase("srs_load"):
         files = parameters.open_checked(located, shape, options.verify_params, progress)
-    if not facts.ids_checked:
+    if not replica.ids_checked:
         progress.line("ids not given: the proof is for the replica_id in the C1, which was not cross-checked (--miner, --sector)")
     return Job(
         shape,
         files,
         partitions,
         lambda k: witnesses.fill(shape, *hints(content, k)),
-        lambda k: c1.public_inputs(facts, k),
+        lambda k: replica.public_inputs(k),
         {
-            "sector_size": facts.sector_size,
-            "registered_proof": facts.registered_proof,
-            "ids_checked": facts.ids_checked,
-            **({"aggregated": False} if facts.feature == "non-interactive" else {}),
+            "sector_size": size,
+            "registered_proof": replica.registered_proof,
+            "ids_checked": replica.ids_checked,
+            **({"aggregated": False} if replica.feature == "non-interactive" else {}),
         },
     )
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cuzk import pipeline
+from cuzk import development, pipeline
 from cuzk.errors import UsageError
 from cuzk.formats import circuit, shapes
-from cuzk.groth16 import setup
 from cuzk.progress import Progress
 
 
@@ -24,14 +23,11 @@ def run(target: str, directory: Path, toxic_waste: Path | None, fresh: bool, dev
     path = Path(target)
     if path.is_file():
         shape, _ = circuit.load(path)
-        public = None
     else:
-        size = parse_size(target)
-        shape = shapes.load_or_record(size, progress.line)
-        public = size
-    waste = setup.choose_waste(toxic_waste, fresh, public)
+        shape = shapes.load_or_record(parse_size(target), progress.line)
+    waste = development.choose_waste(shape, toxic_waste, fresh)
     directory.mkdir(parents=True, exist_ok=True)
-    return setup.write(shape, waste, directory, progress)
+    return development.write(shape, waste, directory, progress)
 
 
 def text(result: dict[str, Any]) -> str:

@@ -43,7 +43,7 @@ def run(
     with timer.phase("record_shape"):
         shape = shapes.load_or_record(content.sector.size, progress.line)
     results = []
-    for k in parse_partitions(partition, content.partitions):
+    for k in parse_partitions(partition, content.vanilla.partitions):
         timer.partition = k
         facts: dict[str, Any] = {"partition": k, "inputs": shape.num_inputs, "aux": shape.num_aux, "rows": shape.num_rows}
         began = time.perf_counter()

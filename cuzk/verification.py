@@ -14,6 +14,7 @@ from cuzk.formats import c1, vk
 from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import PROOF_BYTES, Proof
 from cuzk.groth16.verify import verify_many
+from cuzk.ids import Ids
 from cuzk.progress import Progress
 
 SCALAR_HEX = 64
@@ -28,13 +29,8 @@ class Options:
     vk_file: Path | None = None
     inputs_file: Path | None = None
     params: str = "auto"
-    miner: int | None = None
-    sector: int | None = None
+    ids: Ids = Ids()
     partition: int | None = None
-    registered_proof: str | None = None
-    porep_id: str | None = None
-    api_version: str | None = None
-    feature: str | None = None
     as_json: bool = False
 
 
@@ -66,30 +62,15 @@ def _against_c1(options: Options, progress: Progress) -> dict[str, Any]:
         raise UsageError("no proof given", expected="cuzk verify PROOF --c1 C1")
     if options.inputs_file is not None:
         raise UsageError("--c1 and --inputs exclude each other")
-    content = c1.load(options.c1_file)
-    facts = c1.resolve(
-        content,
-        miner=options.miner,
-        sector=options.sector,
-        registered_proof=options.registered_proof,
-        porep_id=options.porep_id,
-        api_version=options.api_version,
-        feature=options.feature,
-    )
-    partitions = list(range(content.partitions))
-    if options.partition is not None:
-        if options.partition not in partitions:
-            raise UsageError(
-                "no such partition", where="--partition", expected=f"0 to {len(partitions) - 1}", got=options.partition
-            )
-        partitions = [options.partition]
+    replica = options.ids.resolve(c1.load(options.c1_file))
+    partitions = pipeline.chosen_partitions(replica.partitions, options.partition)
     encoded = _split(options.proof_file, len(partitions))
     if options.vk_file is not None:
         key, trailing = _key_file(options.vk_file)
     else:
-        key, trailing = parameters.verifying_key(facts.sector_size, options.params, progress), 0
-    lists = [c1.public_inputs(facts, k) for k in partitions]
-    return _result(key, encoded, lists, {"ids_checked": facts.ids_checked, "vk_trailing_bytes": trailing})
+        key, trailing = parameters.verifying_key(replica.sector.size, options.params, progress), 0
+    lists = [replica.public_inputs(k) for k in partitions]
+    return _result(key, encoded, lists, {"ids_checked": replica.ids_checked, "vk_trailing_bytes": trailing})
 
 
 def _split(path: Path, count: int) -> list[tuple[bytes, int]]:

@@ -22,7 +22,8 @@ LAYERS = [
     {"ntt", "msm", "rows", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density", "placement"}
     | {"flatten", "packing", "program", "columns", "expansion"},
     {"circuits", "groth16", "sector", "vanilla", "replica", "graph", "chacha", "challenges"},
-    {"formats", "parameters"},
+    {"formats", "vanilla", "parameters", "development", "memory"},
+    {"ids"},
     {"pipeline", "verification", "synthesis", "inspection", "setup_command", "shape_command"},
     {"scheduler"},
     {"cli", "__main__"},
