@@ -163,22 +163,9 @@ def chosen_partitions(count: int, wanted: int | None) -> list[int]:
 def _c1_job(options: Options, timer: Timer, progress: Progress) -> Job:
     with timer.phase("read_c1"):
         content = c1.load(options.input_file)
-        facts = c1.resolve(
-            content,
-            miner=options.miner,
-            sector=options.sector,
-            registered_proof=options.registered_proof,
-            porep_id=options.porep_id,
-            api_version=options.api_version,
-            feature=options.feature,
-        )
-    partitions = list(range(content.partitions))
-    if options.partition is not None:
-        if options.partition not in partitions:
-            raise UsageError(
-                "no such partition", where="--partition", expected=f"0 to {len(partitions) - 1}", got=options.partition
-            )
-        partitions = [options.partition]
+        replica = options.ids.resolve(content)
+    partitions = chosen_partitions(replica.partitions, options.partition)
+    size = replica.sector.size
     with timer.phase("srs_load"):
         located = parameters.locate(size, options.params, progress)
     with timer.phase("check_c1"):
