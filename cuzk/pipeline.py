@@ -20,10 +20,10 @@ from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
 from cuzk.files import write_atomically
 from cuzk.formats import c1, c1_check, circuit, randomness, shapes
-from cuzk.ids import Ids
 from cuzk.groth16 import prove as groth16
 from cuzk.groth16.proof import PROOF_BYTES
 from cuzk.groth16.verify import verify
+from cuzk.ids import Ids
 from cuzk.memory import parse_bytes, predicted_peak, refuse_over
 from cuzk.progress import Progress
 from cuzk.timing import Timer
@@ -38,7 +38,7 @@ class Options:
     params: str = "auto"
     verify_params: str = "cached"
     device: str = "auto"
-    ids: Ids = Ids()
+    ids: Ids = field(default_factory=Ids)
     partition: int | None = None
     unsafe_randomness: Path | None = None
     memory_budget: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class Options:
     vk_file: Path | None = None
     inputs_file: Path | None = None
     params: str = "auto"
-    ids: Ids = Ids()
+    ids: Ids = field(default_factory=Ids)
     partition: int | None = None
     as_json: bool = False
 
