@@ -3,16 +3,20 @@
 `@kernel` marks compiled entry points, called from Python; they release the GIL, so threads run them side by side. `@shared`
 marks building blocks that kernels call: plain arithmetic that a CUDA kernel can call as well.
 
-Numba's own cache looks at the time stamp of one file. Ours is a directory named by a digest of every source file of this
-package, the versions of Python, Numba, llvmlite and NumPy, and the arithmetic path, so that no stale code can be loaded.
+Numba's own cache looks at the time stamp of one file. Ours is a directory for each module with kernels, named by a digest of that
+module and of every module of this package that it imports, directly or not, the versions of Python, Numba, llvmlite and NumPy,
+and the arithmetic path, so that no stale code can be loaded.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import hashlib
 import os
 import platform
+import re
 import sys
 import tempfile
 import warnings
@@ -32,13 +36,40 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+_ROOT = Path(__file__).parent
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(cuzk[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+(cuzk[\w.]*))", re.MULTILINE
+)
+
+
 @functools.cache
-def code_digest() -> str:
-    """Digest of everything that could change compiled code, except the CPU model, which Numba's own key has."""
+def _source(module: str) -> tuple[bytes, frozenset[str]]:
+    """Source of a module of this package, and the modules of this package that it imports; empty if there is no such module."""
+    base = _ROOT.parent.joinpath(*module.split("."))
+    path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    if not path.is_file():
+        return b"", frozenset()
+    text = path.read_text()
+    found = set()
+    for origin, names, plain in _IMPORT.findall(text):
+        found.add(origin or plain)
+        found |= {f"{origin}.{word}" for word in re.findall(r"\w+", names)}
+    return text.encode(), frozenset(found)
+
+
+@functools.cache
+def code_digest(module: str) -> str:
+    """Digest of everything that could change code compiled from a module, except the CPU model, which Numba's own key has."""
+    seen: set[str] = set()
+    waiting = [module, __name__]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += _source(name)[1]
     digest = hashlib.sha256()
-    root = Path(__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for name in sorted(seen):
+        digest.update(name.encode() + b"\0" + _source(name)[0] + b"\0")
     versions = (platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__, config.cpu_path())
     bounds = os.environ.get("NUMBA_BOUNDSCHECK", "")
     digest.update(repr((versions, sys.platform, platform.machine(), bounds)).encode())
@@ -48,7 +79,7 @@ def code_digest() -> str:
 @functools.cache
 def code_cache_dir() -> Path | None:
     """The code cache directory, made if need be; None (with one warning) where it cannot be written."""
-    path = config.cache_dir() / "jit" / code_digest()
+    path = config.cache_dir() / "jit"
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -67,16 +98,16 @@ class _Locator:
         self._module = py_func.__module__
 
     def ensure_cache_path(self) -> None:
-        pass
+        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
 
     def get_cache_path(self) -> str:
-        return str(code_cache_dir())
+        return str(code_cache_dir()) + f"/{self._module.removeprefix('cuzk.')}-{code_digest(self._module)}"
 
     def get_source_stamp(self) -> str:
-        return code_digest()
+        return code_digest(self._module)
 
     def get_disambiguator(self) -> str:
-        return f"{self._module}-{self._lineno}"
+        return str(self._lineno)
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> _Locator:
@@ -101,10 +132,19 @@ class _CodeCache(Cache):
             found = super().load_overload(sig, target_context)
         except Exception:  # a damaged cache file is a miss, whatever its unpickling raises
             found = None
+            with contextlib.suppress(OSError):
+                self.flush()
         if found is None:
             for callback in on_compile:
                 callback(f"{self._py_func.__module__.removeprefix('cuzk.')}.{self._py_func.__qualname__}")
         return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        # Numba reads, extends and writes the index without a lock: two processes at once could file code under a wrong signature.
+        self._impl.locator.ensure_cache_path()
+        with open(f"{self._cache_path}/.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            super().save_overload(sig, data)
 
 
 def kernel(function: Callable[..., Any] | None = None, *, variant: str = "") -> Any:

@@ -1,0 +1,122 @@
+"""The code cache: keyed on everything that could change the code, safe to share, never in the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+PROBE = """
+import sys
+from cuzk import jit
+jit.on_compile.append(lambda name: print("compiled", name))
+from cuzk.kernels import probe
+print(probe.twice(21))
+"""
+KERNEL = """
+from cuzk.field.probe_constant import FACTOR
+from cuzk.jit import kernel
+
+@kernel
+def twice(x):
+    return FACTOR * x
+"""
+
+
+def package(tmp_path: Path) -> Path:
+    """A copy of what `jit` needs, with a kernel whose constant lives in another module."""
+    root = tmp_path / "copy"
+    shutil.copytree(ROOT / "cuzk", root / "cuzk", ignore=shutil.ignore_patterns("__pycache__", "data", "spec"))
+    (root / "cuzk/field/probe_constant.py").write_text("FACTOR = 2\n")
+    (root / "cuzk/kernels/probe.py").write_text(KERNEL)
+    return root
+
+
+def run(root: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, cwd=root, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_second_process_loads_from_the_cache(tmp_path: Path) -> None:
+    root, cache = package(tmp_path), str(tmp_path / "cache")
+    assert run(root, CUZK_CACHE_DIR=cache) == "compiled kernels.probe.twice\n42\n"
+    assert run(root, CUZK_CACHE_DIR=cache) == "42\n"
+
+
+def test_a_change_in_an_imported_module_recompiles(tmp_path: Path) -> None:
+    root, cache = package(tmp_path), str(tmp_path / "cache")
+    run(root, CUZK_CACHE_DIR=cache)
+    (root / "cuzk/field/probe_constant.py").write_text("FACTOR = 3\n")
+    assert run(root, CUZK_CACHE_DIR=cache) == "compiled kernels.probe.twice\n63\n"
+
+
+def test_a_change_elsewhere_does_not(tmp_path: Path) -> None:
+    root, cache = package(tmp_path), str(tmp_path / "cache")
+    run(root, CUZK_CACHE_DIR=cache)
+    (root / "cuzk/timing.py").write_text("")
+    assert run(root, CUZK_CACHE_DIR=cache) == "42\n"
+
+
+def test_each_arithmetic_path_has_its_own_code(tmp_path: Path) -> None:
+    root, cache = package(tmp_path), str(tmp_path / "cache")
+    run(root, CUZK_CACHE_DIR=cache, CUZK_CPU="scalar")
+    out = run(root, CUZK_CACHE_DIR=cache, CUZK_CPU="auto")
+    from cuzk import config
+
+    assert out == ("42\n" if config.cpu_path() == "scalar" else "compiled kernels.probe.twice\n42\n")
+
+
+def test_damaged_cache_files_are_a_miss(tmp_path: Path) -> None:
+    root, cache = package(tmp_path), tmp_path / "cache"
+    run(root, CUZK_CACHE_DIR=str(cache))
+    files = [p for p in (cache / "jit").rglob("*") if p.is_file()]
+    assert files
+    for path in files:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert run(root, CUZK_CACHE_DIR=str(cache)) == "compiled kernels.probe.twice\n42\n"
+
+
+def test_an_unwritable_cache_is_a_warning(tmp_path: Path) -> None:
+    root = package(tmp_path)
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    done = subprocess.run(
+        [sys.executable, "-W", "default", "-c", PROBE],
+        capture_output=True, text=True, cwd=root, env={**os.environ, "CUZK_CACHE_DIR": str(blocked / "cache")},
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stdout.endswith("42\n")
+    assert "compiled code is not kept" in done.stderr
+
+
+def test_runs_without_a_home(tmp_path: Path) -> None:
+    root = package(tmp_path)
+    environment = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME", "CUZK_CACHE_DIR")}
+    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, cwd=root, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_two_processes_fill_the_cache_at_once(tmp_path: Path) -> None:
+    root, cache = package(tmp_path), str(tmp_path / "cache")
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROBE],
+            cwd=root,
+            env={**os.environ, "CUZK_CACHE_DIR": cache},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in started:
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        assert out.endswith("42\n")
+    assert run(root, CUZK_CACHE_DIR=cache) == "42\n"
