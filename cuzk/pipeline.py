@@ -171,7 +171,7 @@ def _c1_job(options: Options, timer: Timer, progress: Progress) -> Job:
     with timer.phase("check_c1"):
         c1_check.check(content, replica, progress)
     with timer.phase("record_shape"):
-        shape = shapes.load_or_record(size, progress.line)
+        shape = shapes.load_or_record(size, progress)
     with timer.phase("srs_load"):
         files = parameters.open_checked(located, shape, options.verify_params, progress)
     if not replica.ids_checked:

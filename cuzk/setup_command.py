@@ -24,7 +24,7 @@ def run(target: str, directory: Path, toxic_waste: Path | None, fresh: bool, dev
     if path.is_file():
         shape, _ = circuit.load(path)
     else:
-        shape = shapes.load_or_record(parse_size(target), progress.line)
+        shape = shapes.load_or_record(parse_size(target), progress)
     waste = development.choose_waste(shape, toxic_waste, fresh)
     directory.mkdir(parents=True, exist_ok=True)
     return development.write(shape, waste, directory, progress)

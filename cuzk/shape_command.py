@@ -13,8 +13,12 @@ def run(sector_size: int, with_digest: bool, quiet: bool) -> dict[str, Any]:
     """Keys as in the Rust stack's digest files, and `groth16_rows`, `domain_log2`; all digests only if asked for."""
     progress = Progress(quiet=quiet)
     pipeline.announce_compilation(progress)
-    shape = shapes.load_or_record(sector_size, progress.line)
-    facts: dict[str, Any] = r1cs_digest.facts(shape) if not with_digest else r1cs_digest.digest(shape, progress)
+    shape = shapes.load_or_record(sector_size, progress)
+    if with_digest:
+        with progress.bar(f"digest of {shape.num_rows:,} rows", shape.num_rows, "rows"):
+            facts = r1cs_digest.digest(shape, progress.advance)
+    else:
+        facts = r1cs_digest.counts(shape)
     return {**facts, "groth16_rows": shape.groth16_rows, "domain_log2": shape.domain_log2}
 
 

@@ -41,7 +41,7 @@ def run(
     with timer.phase("read_c1"):
         content = c1.load(c1_file or Path(str(resources.files("cuzk") / "data" / EXAMPLE)))
     with timer.phase("record_shape"):
-        shape = shapes.load_or_record(content.sector.size, progress.line)
+        shape = shapes.load_or_record(content.sector.size, progress)
     results = []
     for k in parse_partitions(partition, content.vanilla.partitions):
         timer.partition = k
