@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuzk import __version__, config, jit, parameters
+from cuzk import __version__, config, parameters
 from cuzk.circuits import witness as witnesses
 from cuzk.circuits.hints import hints
 from cuzk.circuits.template import Shape, Witness
@@ -81,7 +80,7 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     timer = Timer(start)
     progress = Progress(quiet=options.as_json)
     timer.root.children.append(_start_phase(timer))
-    announce_compilation(progress)
+    progress.announce_compilation()
     device = choose_device(options.device)
     if options.opts:
         raise UsageError("unknown variant", where="--opt", got=options.opts[0], hint="there are no switches in this version")
@@ -121,23 +120,6 @@ def _start_phase(timer: Timer) -> Any:
     from cuzk.timing import Phase
 
     return Phase("start", 0.0, timer.now())
-
-
-def announce_compilation(progress: Progress) -> None:
-    """Say on stderr what is being compiled, since it takes seconds: once for each version, then it is kept."""
-    if not jit.on_compile:
-        progress_line = progress.line
-        began = time.perf_counter()
-        first = [True]
-
-        def say(name: str) -> None:
-            if first[0]:
-                first[0] = False
-                where = jit.code_cache_dir()
-                progress_line(f"compiling for this machine ({config.cpu_path()}), once; kept in {where or 'memory only'}")
-            progress_line(f"compiling {name}  [{time.perf_counter() - began:.0f} s]")
-
-        jit.on_compile.append(say)
 
 
 def _check_output(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -47,3 +48,21 @@ class Progress:
         """Say what is being done."""
         if self._bar is not None:
             self._bar.set_description(text)
+
+    def announce_compilation(self) -> None:
+        """Say what is being compiled from now on, since it takes seconds: once for each version of the code, then it is kept."""
+        from cuzk import config, jit
+
+        began = time.perf_counter()
+        said = False
+
+        def say(name: str) -> None:
+            nonlocal said
+            if not said:
+                said = True
+                self.line(
+                    f"compiling for this machine ({config.cpu_path()}), once; kept in {jit.code_cache_dir() or 'memory only'}"
+                )
+            self.line(f"compiling {name}  [{time.perf_counter() - began:.0f} s]")
+
+        jit.on_compile[:] = [say]

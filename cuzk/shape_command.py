@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuzk import pipeline, r1cs_digest
+from cuzk import r1cs_digest
 from cuzk.formats import shapes
 from cuzk.progress import Progress
 
@@ -12,7 +12,7 @@ from cuzk.progress import Progress
 def run(sector_size: int, with_digest: bool, quiet: bool) -> dict[str, Any]:
     """Keys as in the Rust stack's digest files, and `groth16_rows`, `domain_log2`; all digests only if asked for."""
     progress = Progress(quiet=quiet)
-    pipeline.announce_compilation(progress)
+    progress.announce_compilation()
     shape = shapes.load_or_record(sector_size, progress)
     if with_digest:
         with progress.bar(f"digest of {shape.num_rows:,} rows", shape.num_rows, "rows"):

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cuzk import pipeline, r1cs
+from cuzk import r1cs
 from cuzk.circuits import witness as witnesses
 from cuzk.circuits.hints import hints
 from cuzk.errors import InternalError, UsageError
@@ -37,7 +37,7 @@ def run(
 ) -> dict[str, Any]:
     """Synthesize the chosen partitions one after the other; facts of each, timed from the C1 in memory to A·z, B·z, C·z."""
     timer, progress = Timer(), Progress(quiet=as_json)
-    pipeline.announce_compilation(progress)
+    progress.announce_compilation()
     with timer.phase("read_c1"):
         content = c1.load(c1_file or Path(str(resources.files("cuzk") / "data" / EXAMPLE)))
     with timer.phase("record_shape"):

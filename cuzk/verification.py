@@ -40,7 +40,7 @@ def verify_command(options: Options) -> dict[str, Any]:
     Raises  MalformedInput (exit 3) for wrong lengths, encodings and inputs; UsageError for options that do not fit together
     """
     progress = Progress(quiet=options.as_json)
-    pipeline.announce_compilation(progress)
+    progress.announce_compilation()
     if options.c1_file is not None:
         return _against_c1(options, progress)
     if options.vk_file is None or options.inputs_file is None:
