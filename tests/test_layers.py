@@ -19,7 +19,7 @@ LAYERS = [
     {"field"},
     {"curve"},
     {"kernels"},
-    {"ntt", "msm", "rows", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density", "placement"}
+    {"ntt", "msm", "rows", "sums", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density", "placement"}
     | {"flatten", "packing", "program", "columns", "expansion"},
     {"circuits", "groth16", "sector", "vanilla", "replica", "graph", "chacha", "challenges"},
     {"formats", "vanilla", "parameters", "development", "memory"},

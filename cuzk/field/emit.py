@@ -72,6 +72,33 @@ class Emitter:
         for j, value in enumerate(x):
             self.b.store(value, self.b.gep(pointer, [I64(first + j)]), align=8)
 
+    def load_rows(self, addresses: Element, word: int) -> Element:
+        """The element at `word` of each of LANES rows (byte addresses), one row a lane. IFMA: eight limbs only."""
+        raise NotImplementedError
+
+    def store_rows(self, addresses: Element, word: int, x: Element) -> None:
+        """Lane l of x to `word` of row l. IFMA: eight limbs only."""
+        raise NotImplementedError
+
+    def _vector_at(self, address: Any, word: int) -> Any:
+        return self.b.inttoptr(self.b.add(address, I64(8 * word)), self.vector.as_pointer())
+
+    def rotate(self, x: Element, s: int) -> Element:
+        """Lane l takes the value of lane l + s."""
+        raise NotImplementedError
+
+    def broadcast(self, pointer: Any, word: int = 0) -> Element:
+        """`limbs` consecutive 64-bit words from `word` on, each in every lane."""
+        raise NotImplementedError
+
+    def from_words(self, words: Element) -> Element:
+        """64-bit limbs of a value below the radix regrouped to limbs of this path, per lane."""
+        raise NotImplementedError
+
+    def to_words(self, x: Element, words: int) -> Element:
+        """Limbs of a value below 2^(64 words) regrouped to 64-bit limbs, per lane."""
+        raise NotImplementedError
+
     def select(self, mask: Any, x: Element, y: Element) -> Element:
         """Per lane: x where mask, else y."""
         return [self.b.select(mask, u, v) for u, v in zip(x, y, strict=True)]
@@ -90,6 +117,14 @@ class Emitter:
     def sqr(self, x: Element) -> Element:
         """Montgomery square."""
         return self.mul(x, x)
+
+    def mul2(self, x: Element, y: Element) -> Element:
+        """Montgomery product in Fp2 = Fp[u]/(u^2 + 1); elements are c0 then c1. IFMA: factors as for `mul`, result below 3 p."""
+        n = self.limbs
+        x0, x1, y0, y1 = x[:n], x[n:], y[:n], y[n:]
+        t0, t1 = self.mul(x0, y0), self.mul(x1, y1)
+        t2 = self.mul(self.lin([x0, x1]), self.lin([y0, y1]))
+        return self.lin([t0], [t1], 2) + self.lin([t2], [t0, t1], 4)
 
     def lin(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int | Element | None = None) -> Element:
         """sum(plus) − sum(minus) + k * modulus. k (an integer, or limbs) must make the value non-negative on the IFMA path."""

@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from cuzk import config
-from cuzk.field.emit import I64, Emitter
+from cuzk.field.emit import Emitter
 from cuzk.field.params import P, R
 
 MODULI = {"fp": P, "fr": R}
@@ -64,21 +64,20 @@ def define(
     return function
 
 
-def operation(name: str, field: str, pointers: int, body: Body, inline: bool = False) -> Any:
+def operation(name: str, field: str, pointers: int, body: Body, inline: bool = False, path: str | None = None) -> Any:
     """A Numba intrinsic `name(array0, offset0, array1, offset1, …)` that runs `body` on `pointers` memory operands.
 
-    Arrays are uint64 (other dtypes: their bytes are taken), offsets count 64-bit words, of type int64.
-    `body(emitter, pointers)` emits the operation with pointers to vectors.
+    Arrays have any dtype; offsets are int64 and count items of their array. `body(emitter, pointers)` emits the operation; it
+    gets pointers to vectors.
     """
-    vector_pointer = emitter_class().vector.as_pointer()
+    vector_pointer = emitter_class(path).vector.as_pointer()
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        function = define(builder.module, name, field, pointers, body, inline)
+        function = define(builder.module, name, field, pointers, body, inline, path)
         operands = []
         for k in range(pointers):
             data = context.make_array(signature.args[2 * k])(context, builder, args[2 * k]).data
-            word = builder.gep(builder.bitcast(data, I64.as_pointer()), [args[2 * k + 1]])
-            operands.append(builder.bitcast(word, vector_pointer))
+            operands.append(builder.bitcast(builder.gep(data, [args[2 * k + 1]]), vector_pointer))
         builder.call(function, operands)
         return context.get_dummy_value()
 

@@ -61,14 +61,14 @@ class IfmaEmitter(Emitter):
         return out
 
     def _round(self, low: Element, high: Element, i: int, last: bool) -> None:
-        """One Montgomery round on column i of the two accumulators (low halves, high halves one column up)."""
+        """One Montgomery round on column i of two accumulators (low halves, high halves one column up), signed columns."""
         b = self.b
         t = b.add(low[i], high[i])
         if not last and i < self._m_rounds:
             for j, m in enumerate(self._m_limbs):
                 low[i + j + 1] = self.lo(low[i + j + 1], t, self.splat(m))
                 high[i + j + 2] = self.hi(high[i + j + 2], t, self.splat(m))
-            low[i + 1] = b.add(low[i + 1], b.lshr(t, self.splat(self.BITS)))
+            low[i + 1] = b.add(low[i + 1], b.ashr(t, self.splat(self.BITS)))
             return
         # The last round takes p itself, which keeps the result below (1 + k / 2^52) p plus the product over the radix; where k is
         # near 2^52, as for Fr, so does the one before, and the result is below (1 + 2^-52) p plus the product over the radix.
@@ -78,11 +78,38 @@ class IfmaEmitter(Emitter):
         for j, p in enumerate(self._p_limbs[1:], 1):
             low[i + j] = self.lo(low[i + j], digit, self.splat(p))
             high[i + j + 1] = self.hi(high[i + j + 1], digit, self.splat(p))
-        low[i + 1] = b.add(low[i + 1], b.lshr(column, self.splat(self.BITS)))
+        low[i + 1] = b.add(low[i + 1], b.ashr(column, self.splat(self.BITS)))
 
     def _finish(self, low: Element, high: Element) -> Element:
         n = self.limbs
         return self.normalise([self.b.add(low[n + j], high[n + j]) for j in range(n)])
+
+    def mul2(self, x: Element, y: Element) -> Element:
+        # Karatsuba on unreduced columns: three products, two reductions. c0 = x0 y0 - x1 y1 may be negative by less than
+        # the bounds allow, so p is added to its reduced value: below 3 p.
+        n, b, zero = self.limbs, self.b, self.splat(0)
+        x0, x1, y0, y1 = x[:n], x[n:], y[:n], y[n:]
+
+        def columns(u: Element, v: Element) -> Element:
+            out = [zero] * (2 * n)
+            for i in range(n):
+                for j in range(n):
+                    out[i + j] = self.lo(out[i + j], u[j], v[i])
+                    out[i + j + 1] = self.hi(out[i + j + 1], u[j], v[i])
+            return out
+
+        def reduced(t: Element, offset: Element | None) -> Element:
+            low, high = [*t, zero, zero], [zero] * (2 * n + 2)
+            for i in range(n):
+                self._round(low, high, i, i == n - 1)
+            out = [b.add(low[n + j], high[n + j]) for j in range(n)]
+            return self.normalise(out if offset is None else [b.add(u, v) for u, v in zip(out, offset, strict=True)])
+
+        t0, t1 = columns(x0, y0), columns(x1, y1)
+        t2 = columns(self.lin([x0, x1]), self.lin([y0, y1]))
+        c0 = reduced([b.sub(u, v) for u, v in zip(t0, t1, strict=True)], self.const(self.modulus))
+        c1 = reduced([b.sub(u, b.add(v, w)) for u, v, w in zip(t2, t0, t1, strict=True)], None)
+        return c0 + c1
 
     def mul(self, x: Element, y: Element) -> Element:
         n = self.limbs
@@ -187,6 +214,13 @@ class IfmaEmitter(Emitter):
             v = b.insert_element(undefined, b.load(b.gep(words, [I64(word + j)])), I32(0))
             out.append(b.shuffle_vector(v, undefined, ir.Constant(ir.VectorType(I32, WIDTH), [0] * WIDTH)))
         return out
+
+    def load_rows(self, addresses: Element, word: int) -> Element:
+        return self.transpose([self.b.load(self._vector_at(a, word), align=8) for a in addresses])[: self.limbs]
+
+    def store_rows(self, addresses: Element, word: int, x: Element) -> None:
+        for a, v in zip(addresses, self.transpose(x), strict=True):
+            self.b.store(v, self._vector_at(a, word), align=8)
 
     def from_words(self, words: Element) -> Element:
         """64-bit limbs (a value below 2^(52 limbs)) regrouped to 52-bit limbs, per lane."""

@@ -111,6 +111,12 @@ class ScalarEmitter(Emitter):
         words = self.b.bitcast(pointer, I64.as_pointer())
         return [self.b.load(self.b.gep(words, [I64(word + j)])) for j in range(self.limbs)]
 
+    def load_rows(self, addresses: Element, word: int) -> Element:
+        return self.load(self._vector_at(addresses[0], word))
+
+    def store_rows(self, addresses: Element, word: int, x: Element) -> None:
+        self.store(self._vector_at(addresses[0], word), x)
+
     def from_words(self, words: Element) -> Element:
         """Limbs are 64-bit words already."""
         return list(words)

@@ -1,0 +1,142 @@
+"""Sums of rows by key: sorted into runs, then summed by trees. Buckets, lines of buckets, bits of weights: all are this."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuzk import pages
+from cuzk.field import lanes
+from cuzk.field.coordinates import DEGREES
+from cuzk.field.lanes import LANES
+from cuzk.field.limbs import U64
+from cuzk.kernels import msm_cpu
+from cuzk.kernels.tree_cpu import ENTRY_PADDING, FP_WORDS, RUN, Workspace, level_constants, row_words, tree
+
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+EVERY_ROW = np.zeros(0, np.uint32)
+
+
+@functools.cache
+def _one(curve: str) -> U64:
+    """1 in every lane, in lane layout."""
+    cls = lanes.emitter_class()
+    one = lanes.radix("fp") % lanes.MODULI["fp"]
+    limbs = [(one >> (cls.BITS * j)) & ((1 << cls.BITS) - 1) for j in range(FP_WORDS)] + [0] * (FP_WORDS * (DEGREES[curve] - 1))
+    return np.repeat(np.array(limbs, np.uint64), LANES)
+
+
+@functools.cache
+def _constants(curve: str) -> U64:
+    return level_constants(curve)
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Entries to be summed: keyed entry k (`key << 1 | sign`, key 0 for none) names row index[k], or base + k without index.
+
+    Its key counts from `offset`.
+    """
+
+    keyed: U32
+    offset: int = 0
+    index: U32 = field(default_factory=lambda: EVERY_ROW)
+    base: int = 0
+
+
+class Summation:
+    """Scratch memory of one thread for the sums of one curve; results stay valid until the next sum."""
+
+    def __init__(self, curve: str) -> None:
+        self.curve = curve
+        self.words = row_words(curve)
+        self._work = Workspace(curve)
+        self._held: dict[str, npt.NDArray[Any]] = {}
+
+    def array(self, name: str, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Scratch of at least `size` items, kept under `name`; contents are left over from before."""
+        held = self._held.get(name)
+        if held is None or len(held) < size:
+            held = self._held[name] = pages.zeros(size + size // 8, dtype)
+        return held[:size]
+
+    def trees(self, out: U64, dest: I64, entries: U32, first: I64, length: I64, rows: U64, infinite: bool) -> bool:
+        """Run the tree kernel; whether a sum may be infinity."""
+        constants, one = _constants(self.curve), _one(self.curve)
+        flags = tree(self.curve)(out, dest, entries, first, length, rows, infinite, constants, one, self._work.arrays)
+        return bool(flags & 1)
+
+    def by_key(
+        self, rows: U64, entries: list[Keyed], keys: int, infinite: bool, name: str
+    ) -> tuple[U64, npt.NDArray[np.int32], bool]:
+        """out[key] = sum of ± rows over the entries of each key.
+
+        Shape    rows: uint64[n, words]; keys: one more than the largest key (with offset)
+        Returns  out uint64[keys, words] (rows of unused keys are unspecified), how many entries each key had, and whether a
+                 sum may be infinity
+        Alias    out and counts are scratch kept under `name`
+        """
+        total = sum(len(e.keyed) for e in entries)
+        out = self.array(f"{name} rows", (keys + 2 * (total // RUN) + 8) * self.words, np.uint64)
+        counts = self.array(f"{name} counts", keys, np.int32)
+        infinite = self._sum(out, 0, rows.reshape(-1), entries, counts, infinite)
+        return out[: keys * self.words].reshape(keys, self.words), counts, infinite
+
+    def all(self, rows: U64, index: U32, infinite: bool) -> tuple[U64, bool]:
+        """The sum of rows[index], which is not empty: uint64[1, words], and whether it may be infinity."""
+        flat, pieces = rows.reshape(-1), 0
+        while len(index) > RUN * LANES:
+            out, infinite = self._pieces(flat, index, infinite, f"pieces {pieces % 2}")
+            flat, index, pieces = out, np.arange(len(out) // self.words, dtype=np.uint32), pieces + 1
+        keyed = Keyed(np.full(len(index), 1 << 1, np.uint32), 0, index)
+        sums, _, infinite = self.by_key(flat.reshape(-1, self.words), [keyed], 2, infinite, "all")
+        return sums[1:], infinite
+
+    def _pieces(self, rows: U64, index: U32, infinite: bool, name: str) -> tuple[U64, bool]:
+        """Sums of pieces of at most RUN rows each, in the order they come: no sorting, no unused lanes but in the last group."""
+        full, rest = divmod(len(index), RUN * LANES)
+        lengths = [RUN] * full + ([rest // LANES] if rest >= LANES else []) + ([1] if rest % LANES else [])
+        length = np.array(lengths, np.int64)
+        first = np.cumsum(length * LANES) - length * LANES
+        entries = self.array("entries", int(length.sum()) * LANES + ENTRY_PADDING, np.uint32)
+        np.left_shift(index, np.uint32(1), out=entries[: len(index)])
+        entries[len(index) : len(entries) - ENTRY_PADDING] = entries[len(index) - 1]
+        sums = len(length) * LANES - (-len(index)) % LANES
+        dest = np.arange(len(length) * LANES, dtype=np.int64)
+        dest[sums:] = -1
+        out = self.array(name, sums * self.words, np.uint64)
+        return out, self.trees(out, dest, entries, first, length, rows, infinite)
+
+    def _sum(self, out: U64, spare: int, rows: U64, entries: list[Keyed], counts: npt.NDArray[np.int32], infinite: bool) -> bool:
+        """Sum into out[key]; sums of pieces of long keys go to rows from `keys + spare` on, and are then summed themselves."""
+        keys = len(counts)
+        counts[:] = 0
+        for e in entries:
+            msm_cpu.count(counts, e.keyed, e.offset)
+        histogram = np.zeros(RUN + 1, np.int64)
+        groups, size, long_keys, pieces = msm_cpu.measure(histogram, counts)
+        first, length = self.array("first", groups, np.int64), self.array("length", groups, np.int64)
+        dest, sorted_entries = (
+            self.array("dest", groups * LANES, np.int64),
+            self.array("entries", size + ENTRY_PADDING, np.uint32),
+        )
+        position = self.array("position", keys, np.int32)
+        piece_at, piece_key = np.zeros(pieces, np.int64), np.zeros(pieces, np.int64)
+        long_first, long_used = np.zeros(long_keys, np.int64), np.zeros(long_keys, np.int64)
+        msm_cpu.lay_out(first, length, dest, position, piece_at, piece_key, long_first, counts, histogram)
+        for e in entries:
+            msm_cpu.scatter(sorted_entries, position, long_used, long_first, piece_at, e.keyed, e.offset, e.index, e.base)
+        msm_cpu.fill_lanes(sorted_entries, first, length, dest)
+        if spare:
+            dest[dest >= keys] += spare
+        infinite = self.trees(out, dest, sorted_entries, first, length, rows, infinite)
+        if pieces:
+            index = np.arange(keys + spare, keys + spare + pieces, dtype=np.uint32)
+            again = Keyed((piece_key << 1).astype(np.uint32), 0, index)
+            infinite |= self._sum(out, spare + pieces, out, [again], np.zeros(keys, np.int32), infinite)
+        return infinite
