@@ -200,6 +200,32 @@ def config(as_json: bool) -> None:
     emit(settings.effective(), as_json, lambda d: "\n".join(f"{k:<30} {v['value']}  ({v['origin']})" for k, v in d.items()))
 
 
+@cli.command()
+@click.argument("size", type=SIZE)
+@click.option("-o", "--output", metavar="C1", type=OUTPUT, required=True, help="Where the C1 goes.")
+@click.option(
+    "--form",
+    metavar="W|J|B",
+    type=click.Choice(["W", "J", "B"], case_sensitive=False),
+    help="Wrapper, raw JSON or bincode.  [default: W, and B for sizes without a registered proof]",
+)
+@click.option("--miner", type=int, default=1000, show_default=True, help="Miner id of the made-up sector.")
+@click.option("--sector", "sector_number", type=int, default=1, show_default=True, help="Its sector number.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Gives ticket, challenge seed and filler.")
+@click.option("--expected", metavar="FILE", type=OUTPUT, help="Write what a verifier must know, public inputs included, as JSON.")
+@json_option
+def fixture(as_json: bool, **options: Any) -> None:
+    """Make up a C1 that holds, of any size, without a sector: API 1.1.0, interactive, zero data.
+
+    Labels and tree nodes on the opened paths are computed, all others are filler. The ids are the fixture's own.
+
+    Example: cuzk fixture 32GiB -o c1-32gib.json
+    """
+    from cuzk import fixture_command
+
+    emit(fixture_command.run(**options), as_json, fixture_command.text)
+
+
 def _take_ids(options: dict[str, Any]) -> Any:
     """Move the id options out of `options`."""
     from cuzk.ids import Ids

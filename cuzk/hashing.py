@@ -10,8 +10,8 @@ import numpy as np
 from cuzk import workers
 from cuzk.circuits.poseidon_constants import PARTIAL_ROUNDS, merkle_tag, poseidon_constants
 from cuzk.errors import InternalError
-from cuzk.field.limbs import FR_LIMBS, U64, fr_mont
-from cuzk.kernels import hash_cpu
+from cuzk.field.limbs import FR_BYTES, FR_LIMBS, U8, U64, fr_mont
+from cuzk.kernels import hash_cpu, vector_cpu
 
 
 def poseidon(arity: int, preimages_mont: U64, tag: int | None = None, threads: int | None = None) -> U64:
@@ -36,6 +36,18 @@ def poseidon(arity: int, preimages_mont: U64, tag: int | None = None, threads: i
 
     workers.over_ranges(hash_range, n, multiple=16, threads=threads)
     return out
+
+
+def poseidon_bytes(preimages: U8) -> U8:
+    """The same hash of elements as files hold them: 32 bytes, little-endian, below r.
+
+    Shape   uint8[n, arity, 32] to uint8[n, 32].
+    Domain  canonical.
+    """
+    arity = preimages.shape[1]
+    limbs = np.ascontiguousarray(preimages).view("<u8").astype(np.uint64)
+    hashes_mont = poseidon(arity, vector_cpu.to_montgomery(limbs.reshape(-1, FR_LIMBS)).reshape(-1, arity, FR_LIMBS))
+    return vector_cpu.to_canonical(hashes_mont).astype("<u8").view(np.uint8).reshape(-1, FR_BYTES)
 
 
 @functools.cache

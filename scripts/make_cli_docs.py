@@ -22,13 +22,14 @@ def render() -> str:
     """The text of docs/cli.md."""
     parts = ["# Command line\n\nMade from `--help` by `python scripts/make_cli_docs.py`.\n"]
 
-    def section(command: click.Command, name: str, level: int) -> None:
-        context = click.Context(command, info_name=name, terminal_width=110, max_content_width=110)
-        parts.append(f"{'#' * level} {name}\n\n```\n{command.get_help(context).rstrip()}\n```\n")
+    def section(context: click.Context) -> None:
+        parts.append(f"## {context.command_path}\n\n```\n{context.get_help().rstrip()}\n```\n")
 
-    section(cli, "cuzk", 2)
+    # The settings of a real call, so that the text is what a user sees.
+    whole = click.Context(cli, info_name="cuzk", terminal_width=110, **cli.context_settings)
+    section(whole)
     for name in sorted(cli.commands):
-        section(cli.commands[name], f"cuzk {name}", 2)
+        section(click.Context(cli.commands[name], info_name=name, parent=whole))
     return "\n".join(parts)
 
 

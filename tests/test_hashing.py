@@ -8,7 +8,7 @@ import pytest
 from cuzk.errors import InternalError
 from cuzk.field.limbs import fr_ints, fr_mont, from_limbs
 from cuzk.field.params import R
-from cuzk.hashing import poseidon
+from cuzk.hashing import poseidon, poseidon_bytes
 from cuzk.spec import poseidon as spec
 from tests.circuits import oracle_witness
 from tests.circuits.naive import NASTY
@@ -25,6 +25,15 @@ def test_poseidon_equals_plain_integers(arity: int, n: int, draw: Draw) -> None:
     values = draw.many(R, n * arity)
     want = [spec.poseidon(values[i : i + arity]) for i in range(0, len(values), arity)]
     assert fr_ints(poseidon(arity, batch(values, arity), threads=1 + n % 2)) == want
+
+
+@pytest.mark.parametrize("arity", [2, 8, 11])
+def test_poseidon_of_bytes(arity: int, draw: Draw) -> None:
+    values = draw.many(R, 3 * arity)
+    preimages = np.frombuffer(b"".join(v.to_bytes(32, "little") for v in values), np.uint8).reshape(-1, arity, 32)
+    want = [spec.poseidon(values[i : i + arity]).to_bytes(32, "little") for i in range(0, len(values), arity)]
+    assert [h.tobytes() for h in poseidon_bytes(preimages)] == want
+    assert poseidon_bytes(preimages[:0]).shape == (0, 32)
 
 
 @pytest.mark.parametrize("value", NASTY)

@@ -21,10 +21,10 @@ LAYERS = [
     {"kernels"},
     {"ntt", "msm", "rows", "sums", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density", "placement"}
     | {"flatten", "packing", "program", "columns", "expansion"},
-    {"circuits", "groth16", "sector", "vanilla", "replica", "graph", "chacha", "challenges"},
+    {"circuits", "groth16", "sector", "vanilla", "replica", "graph", "chacha", "challenges", "sparse_tree"},
     {"formats", "vanilla", "parameters", "development", "memory"},
     {"ids"},
-    {"pipeline", "verification", "synthesis", "inspection", "setup_command", "shape_command"},
+    {"pipeline", "verification", "synthesis", "inspection", "setup_command", "shape_command", "fixture", "fixture_command"},
     {"scheduler"},
     {"cli", "__main__"},
 ]

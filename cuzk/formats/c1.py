@@ -34,7 +34,7 @@ class C1:
     """One commit phase 1 output. Commitments, ids and seeds are 32 bytes each."""
 
     file: str | None
-    form: str  # wrapper, json, bincode
+    form: str  # wrapper, json, bincode; memory if made and not read
     size: int  # bytes of the file
     sector: Sector
     registered_proof: RegisteredProof | None  # not in the bincode form
