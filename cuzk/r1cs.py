@@ -164,10 +164,11 @@ def first_false_row(shape: Shape, a: U64, b: U64, c: U64, threads: int | None = 
 
 
 def locate_row(shape: Shape, row: int) -> FalseRow:
-    """The segment that a circuit row lies in. Stamps of the repeated stage are counted from 0 in front of the path."""
+    """The segment that a circuit row lies in; in the repeated stage the stamp, counted from 0, stands in front of its path."""
     stage, within, prefix = shape.prologue, row, ""
     if row >= shape.prologue.rows:
         stamp, within = divmod(row - shape.prologue.rows, shape.repeated.rows)
-        stage, prefix = shape.repeated, f"[{stamp}] "
+        stage = shape.repeated
+        prefix = f"{'challenge' if shape.facts.get('kind') == 'porep' else 'stamp'}_{stamp}/"
     segment = int(np.searchsorted(stage.row, within, side="right")) - 1
     return FalseRow(row, prefix + stage.names[segment], within - int(stage.row[segment]))

@@ -92,7 +92,7 @@ def test_false_rows_are_named_by_stamp_and_segment() -> None:
             found = r1cs.first_false_row(shape, *abc)
             assert found is not None
             assert found.row == last
-            assert found.segment.startswith(f"[{shape.repeats - 1}] ")
+            assert found.segment.startswith(f"stamp_{shape.repeats - 1}/")
             t = shape.templates[shape.repeated.template[-1]]
             assert t.rows == 0 or found.row_in_segment == t.rows - 1
     assert r1cs.locate_row(shape, 0).segment in shape.prologue.names

@@ -24,9 +24,9 @@ def aux_values() -> tuple[np.ndarray, np.ndarray]:
     return values, small
 
 
-def facts() -> dict:
-    """The digests of that partition."""
-    return json.loads((FOLDER / "witness.json").read_text())["partitions"][0]
+def facts(case: str = "2kib-v1_1") -> list[dict]:
+    """The digests of each partition of a case."""
+    return json.loads((FOLDER / f"{case}.json").read_text())["partitions"]
 
 
 def hint_places(shape: Shape, stage: Stage) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 
@@ -10,6 +11,7 @@ import pytest
 
 from cuzk import r1cs
 from cuzk.circuits import porep
+from cuzk.circuits.hints import hints
 from cuzk.circuits.template import COEFF_MINUS_ONE, LOCAL_BIT, LOCAL_ELEM, NOT_FLAG, ONE, PORT, STAGE_BIT, Op, Shape
 from cuzk.circuits.witness import Hints, fill
 from cuzk.errors import InternalError
@@ -17,6 +19,7 @@ from cuzk.field.limbs import to_limbs
 from cuzk.field.params import R
 from tests.circuits import oracle_witness
 from tests.circuits.naive import NASTY, Builder, Twin, one_template, random_element, random_shape, ref, witness_ints
+from tests.formats import c1_cases
 
 
 def no_hints(shape: Shape) -> Hints:
@@ -135,10 +138,15 @@ def test_solved_elements_make_their_row_hold(value: int, coeff: int) -> None:
     assert inputs == [1, want, coefficients[1]]
 
 
+@functools.cache
+def recorded(sector_size: int) -> Shape:
+    return porep.record(sector_size)
+
+
 @pytest.fixture(scope="module")
 def partition():
     """The 2 KiB partition with the hints of the Rust stack's witness."""
-    shape = porep.record(2048)
+    shape = recorded(2048)
     return shape, fill(shape, *oracle_witness.hints(shape))
 
 
@@ -152,10 +160,28 @@ def test_a_real_witness_equals_the_rust_stacks_value_by_value(partition) -> None
 def test_a_real_witness_has_the_rust_stacks_digests(partition) -> None:
     shape, witness = partition
     a, b, c = r1cs.evaluate(shape, witness)
-    facts = oracle_witness.facts()
+    facts = oracle_witness.facts()[0]
     assert r1cs.first_false_row(shape, a, b, c) is facts["first_unsatisfied_row"] is None
     for key, got in r1cs.digests(shape, witness, (a, b, c)).items():
         assert got == facts[key], key
+
+
+PARTITIONS = [(case, k) for case in c1_cases.CASES for k in range(len(oracle_witness.facts(case)))]
+
+
+@pytest.mark.parametrize(
+    ("case", "partition"), [pytest.param(c, k, marks=pytest.mark.slow) if 0 < k < 12 else (c, k) for c, k in PARTITIONS]
+)
+def test_every_witness_from_its_c1_has_the_rust_stacks_digests(case: str, partition: int) -> None:
+    made = c1_cases.load(case)
+    shape = recorded(made.sector.size)
+    witness = fill(shape, *hints(made, partition))
+    abc = r1cs.evaluate(shape, witness)
+    facts = oracle_witness.facts(case)[partition]
+    assert facts["partition"] == partition
+    assert r1cs.first_false_row(shape, *abc) is facts["first_unsatisfied_row"] is None
+    got = r1cs.digests(shape, witness, abc)
+    assert got == {key: facts[key] for key in got}
 
 
 def test_a_flipped_bit_makes_a_named_row_false(partition) -> None:
@@ -166,9 +192,9 @@ def test_a_flipped_bit_makes_a_named_row_false(partition) -> None:
     flipped = type(witness)(witness.inputs_mont, bits, witness.elems_mont)
     found = r1cs.first_false_row(shape, *r1cs.evaluate(shape, flipped))
     assert found is not None
-    assert found.segment == f"[1] {shape.repeated.names[block]}"
+    assert found.segment == f"challenge_1/{shape.repeated.names[block]}"
     assert found == r1cs.locate_row(shape, found.row)
-    assert r1cs.digests(shape, flipped, r1cs.evaluate(shape, flipped))["aux_blake2s"] != oracle_witness.facts()["aux_blake2s"]
+    assert r1cs.digests(shape, flipped, r1cs.evaluate(shape, flipped))["aux_blake2s"] != oracle_witness.facts()[0]["aux_blake2s"]
 
 
 def test_false_hints_give_a_false_row_and_no_error(partition) -> None:
@@ -179,7 +205,7 @@ def test_false_hints_give_a_false_row_and_no_error(partition) -> None:
     witness = fill(shape, Hints(prologue.bits, elems), repeated)
     found = r1cs.first_false_row(shape, *r1cs.evaluate(shape, witness))
     assert found is not None
-    assert found.segment.startswith("[0] ")
+    assert found.segment.startswith("challenge_0/")
 
 
 @pytest.mark.parametrize(
