@@ -44,14 +44,14 @@ def _interleave(out: U64, is_bit: U8, skip: int, base: tuple[int, int], witness:
     vector_cpu.interleave(out, is_bit[skip : skip + len(out)], witness.bits[first_bit:], witness.elems_mont[first_elem:])
 
 
-def digests(shape: Shape, witness: Witness, abc: tuple[U64, U64, U64], threads: int | None = None) -> dict[str, str | int]:
+def digests(shape: Shape, witness: Witness, a: U64, b: U64, c: U64, threads: int | None = None) -> dict[str, str | int]:
     """BLAKE2s-256 of all aux, of all inputs (with ONE) and of A·z, B·z, C·z on the circuit's rows; how many aux are 0 and 1.
 
     Every value is hashed as its canonical 32-byte little-endian integer. Keys as in the facts of other provers: `aux_blake2s`,
     `inputs_blake2s`, `az_blake2s`, `bz_blake2s`, `cz_blake2s`, `zeros`, `ones`, `aux`, `inputs`, `rows`.
     """
     rows = shape.num_rows
-    arrays = [x[:rows] for x in abc] + [np.require(witness.inputs_mont, np.uint64, ["C", "W"])]
+    arrays = [x[:rows] for x in (a, b, c)] + [np.require(witness.inputs_mont, np.uint64, ["C", "W"])]
     tasks = [(_digest_aux, (shape, witness)), *((_digest_mont, (x,)) for x in arrays)]
     (aux, zeros, ones), az, bz, cz, inputs = workers.run_all(lambda task, arguments: task(*arguments), tasks, threads)
     return {

@@ -142,7 +142,7 @@ def test_aux_values_in_order_and_their_digests(seed: int) -> None:
         start, stop = sorted(rng.randrange(n + 1) for _ in range(2))
         assert from_limbs(r1cs.expand_aux(shape, witness, start, stop)) == twin.aux[start:stop]
     a, b, c = r1cs.evaluate(shape, witness)
-    got = r1cs.digests(shape, witness, (a, b, c))
+    got = r1cs.digests(shape, witness, a, b, c)
 
     def digest(values: list[int]) -> str:
         return hashlib.blake2s(b"".join(v.to_bytes(32, "little") for v in values)).hexdigest()

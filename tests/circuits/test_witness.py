@@ -162,7 +162,7 @@ def test_a_real_witness_has_the_rust_stacks_digests(partition) -> None:
     a, b, c = r1cs.evaluate(shape, witness)
     facts = oracle_witness.facts()[0]
     assert r1cs.first_false_row(shape, a, b, c) is facts["first_unsatisfied_row"] is None
-    for key, got in r1cs.digests(shape, witness, (a, b, c)).items():
+    for key, got in r1cs.digests(shape, witness, a, b, c).items():
         assert got == facts[key], key
 
 
@@ -180,7 +180,7 @@ def test_every_witness_from_its_c1_has_the_rust_stacks_digests(case: str, partit
     facts = oracle_witness.facts(case)[partition]
     assert facts["partition"] == partition
     assert r1cs.first_false_row(shape, *abc) is facts["first_unsatisfied_row"] is None
-    got = r1cs.digests(shape, witness, abc)
+    got = r1cs.digests(shape, witness, *abc)
     assert got == {key: facts[key] for key in got}
 
 
@@ -194,7 +194,7 @@ def test_a_flipped_bit_makes_a_named_row_false(partition) -> None:
     assert found is not None
     assert found.segment == f"challenge_1/{shape.repeated.names[block]}"
     assert found == r1cs.locate_row(shape, found.row)
-    assert r1cs.digests(shape, flipped, r1cs.evaluate(shape, flipped))["aux_blake2s"] != oracle_witness.facts()[0]["aux_blake2s"]
+    assert r1cs.digests(shape, flipped, *r1cs.evaluate(shape, flipped))["aux_blake2s"] != oracle_witness.facts()[0]["aux_blake2s"]
 
 
 def test_false_hints_give_a_false_row_and_no_error(partition) -> None:
