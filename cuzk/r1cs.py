@@ -45,6 +45,9 @@ class FalseRow(NamedTuple):
     segment: str
     row_in_segment: int
 
+    def __str__(self) -> str:
+        return f"row {self.row}: {self.segment}, its row {self.row_in_segment}"
+
 
 class _Task(NamedTuple):
     placed: Placed

@@ -194,6 +194,7 @@ def test_a_flipped_bit_makes_a_named_row_false(partition) -> None:
     assert found is not None
     assert found.segment == f"challenge_1/{shape.repeated.names[block]}"
     assert found == r1cs.locate_row(shape, found.row)
+    assert str(found) == f"row {found.row}: {found.segment}, its row {found.row_in_segment}"
     assert r1cs.digests(shape, flipped, *r1cs.evaluate(shape, flipped))["aux_blake2s"] != oracle_witness.facts()[0]["aux_blake2s"]
 
 
