@@ -12,6 +12,7 @@ from cuzk import r1cs
 from cuzk.circuits import witness as witnesses
 from cuzk.circuits.hints import hints
 from cuzk.errors import InternalError, UsageError
+from cuzk.expansion import digests
 from cuzk.formats import c1, shapes
 from cuzk.progress import Progress
 from cuzk.timing import Timer
@@ -59,7 +60,7 @@ def run(
                 raise InternalError("a row does not hold", where=str(false_row), partition=k, phase="check")
         if digest:
             with timer.phase("digest"):
-                facts |= r1cs.digests(shape, values, a, b, c)
+                facts |= digests(shape, values, (a, b, c))
         times = [seconds]
         facts["seconds"] = {"median": median(times), "min": min(times), "max": max(times), "n": len(times)}
         facts["rows_per_second"] = round(shape.num_rows / median(times))

@@ -153,14 +153,6 @@ class Emitter:
         """The inverse of `deinterleave`."""
         raise NotImplementedError
 
-    def from_words(self, words: Element) -> Element:
-        """64-bit words (a value that fits the limbs) regrouped to limbs, per lane."""
-        raise NotImplementedError
-
-    def to_words(self, x: Element, words: int) -> Element:
-        """Limbs of a value below 2^(64 words) regrouped to 64-bit words, per lane."""
-        raise NotImplementedError
-
     def reduce_once(self, x: Element, k: int = 1) -> Element:
         """x − k * modulus where that is not negative, else x."""
         raise NotImplementedError

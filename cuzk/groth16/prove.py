@@ -12,17 +12,23 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cuzk import msm, r1cs
+from cuzk import r1cs
 from cuzk.circuits.template import Shape, Witness
+from cuzk.columns import bit_aux, elem_aux
 from cuzk.curve import g1, g2
+from cuzk.density import densities
 from cuzk.errors import InternalError
+from cuzk.field.limbs import FR_LIMBS
 from cuzk.field.params import R
 from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import Proof
 from cuzk.groth16.quotient import quotient
-from cuzk.kernels import vector_cpu
+from cuzk.kernels.vector_cpu import to_canonical
+from cuzk.msm import msm, sum_rows
 from cuzk.ntt import Domain
+from cuzk.pages import zeros
 from cuzk.progress import Progress
+from cuzk.rows import rows_from_be
 from cuzk.timing import Timer
 
 U8 = npt.NDArray[np.uint8]
@@ -62,7 +68,7 @@ class Queries:
 
 def queries(shape: Shape) -> Queries:
     """Positions by the density rules: inputs first, then the aux variables that occur in the matrix, in order."""
-    a_aux, b_inputs, b_aux = r1cs.densities(shape)
+    a_aux, b_inputs, b_aux = densities(shape)
 
     def positions(density: npt.NDArray[np.bool_], first: int) -> npt.NDArray[np.int32]:
         rank = np.cumsum(density, dtype=np.int32) + np.int32(first - 1)
@@ -70,9 +76,9 @@ def queries(shape: Shape) -> Queries:
 
     a = positions(a_aux, shape.num_inputs)
     b = positions(b_aux, int(np.count_nonzero(b_inputs)))
-    bit_aux, elem_aux = r1cs.bit_aux(shape), r1cs.elem_aux(shape)
+    bits, elems = bit_aux(shape), elem_aux(shape)
     chosen = np.flatnonzero(b_inputs).astype(np.uint32)
-    return Queries(bit_aux, elem_aux, a[bit_aux], a[elem_aux], b[bit_aux], b[elem_aux], chosen)
+    return Queries(bits, elems, a[bits], a[elems], b[bits], b[elems], chosen)
 
 
 class _Sums:
@@ -90,8 +96,8 @@ class _Sums:
         present = elems >= 0
         scalars = np.concatenate([self.inputs_canon[inputs], self.elems_canon[present]])
         index = np.concatenate([np.arange(len(inputs), dtype=np.uint32), elems[present].astype(np.uint32)])
-        selected = msm.sum_rows(msm.rows_from_be(curve, points_be, ones))
-        dense = msm.msm(msm.rows_from_be(curve, points_be, index), scalars)
+        selected = sum_rows(rows_from_be(curve, points_be, ones))
+        dense = msm(rows_from_be(curve, points_be, index), scalars)
         return (g1.g1_add if curve == "g1" else g2.g2_add)(selected, dense)
 
 
@@ -110,21 +116,24 @@ def prove(
         progress.advance(WEIGHTS[name], name)
 
     with timer.phase("eval_abc"):
-        a, b, c = r1cs.evaluate(shape, witness)
+        domain = Domain(shape.domain_log2)
+        # As long as the domain, so that the quotient can work in place.
+        rows = tuple(zeros((domain.size, FR_LIMBS)) for _ in range(3))
+        a, b, c = r1cs.evaluate(shape, witness, out=rows)
         false_row = r1cs.first_false_row(shape, a, b, c)
         if false_row is not None:
             raise InternalError("the witness does not satisfy the circuit", where=str(false_row), phase="eval_abc")
         step("eval_abc")
     with timer.phase("ntt_h"):
-        h_canon = quotient(a, b, c, Domain(shape.domain_log2))
-        del a, b, c
+        h_canon = quotient(a, b, c, domain)
+        del rows, a, b, c
         step("ntt_h")
     with timer.phase("msm_h"):
-        h = msm.msm(msm.rows_from_be("g1", key.h_be), h_canon)
+        h = msm(rows_from_be("g1", key.h_be), h_canon)
         del h_canon
         step("msm_h")
-    elems_canon = vector_cpu.to_canonical(witness.elems_mont)
-    inputs_canon = vector_cpu.to_canonical(witness.inputs_mont)
+    elems_canon = to_canonical(witness.elems_mont)
+    inputs_canon = to_canonical(witness.inputs_mont)
     sums = _Sums(witness, elems_canon, inputs_canon)
     no_inputs = np.zeros(0, np.uint32)
     all_inputs = np.arange(shape.num_inputs, dtype=np.uint32)
