@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -214,5 +215,16 @@ def test_circuit_is_satisfied():
     c1 = made("2KiB")
     shape = porep.record(c1.sector.size)
     values = witnesses.fill(shape, *hints(c1, 0))
+    a, b, c = evaluate(shape, values)
+    assert first_false_row(shape, a, b, c) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", LARGE)
+def test_one_challenge_of_a_large_circuit_is_satisfied(size):
+    c1 = made(size)
+    shape = replace(porep.record(c1.sector.size), repeats=1)
+    prologue, repeated = hints(c1, 9)
+    values = witnesses.fill(shape, prologue, witnesses.Hints(repeated.bits[17:], repeated.elems_canon[17:]))
     a, b, c = evaluate(shape, values)
     assert first_false_row(shape, a, b, c) is None
