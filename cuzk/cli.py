@@ -100,7 +100,7 @@ def prove(**options: Any) -> None:
     """
     from cuzk import pipeline
 
-    options["as_json"] and _quiet_warnings()
+    _quiet(options["as_json"])
     result = pipeline.prove(pipeline.Options(ids=_take_ids(options), **options), START)
     emit(result, options["as_json"], pipeline.prove_text)
 
@@ -121,7 +121,7 @@ def verify(**options: Any) -> None:
     """
     from cuzk import verification
 
-    options["as_json"] and _quiet_warnings()
+    _quiet(options["as_json"])
     result = verification.verify_command(verification.Options(ids=_take_ids(options), **options))
     emit(result, options["as_json"], verification.verify_text)
     if not result["valid"]:
@@ -142,7 +142,7 @@ def setup(**options: Any) -> None:
     """
     from cuzk import setup_command
 
-    options["as_json"] and _quiet_warnings()
+    _quiet(options["as_json"])
     result = setup_command.run(**options)
     emit(result, options["as_json"], setup_command.text)
 
@@ -239,10 +239,12 @@ def emit(result: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]],
     click.echo(json.dumps(result, default=str) if as_json else text(result))
 
 
-def _quiet_warnings() -> None:
-    import warnings
+def _quiet(as_json: bool) -> None:
+    """Nothing but the JSON object where that was asked for."""
+    if as_json:
+        import warnings
 
-    warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")
 
 
 def _fail(error: CuzkError, as_json: bool) -> int:

@@ -60,7 +60,7 @@ def run(
                 raise InternalError("a row does not hold", where=str(false_row), partition=k, phase="check")
         if digest:
             with timer.phase("digest"):
-                facts |= digests(shape, values, (a, b, c))
+                facts |= digests(shape, values, a, b, c)
         times = [seconds]
         facts["seconds"] = {"median": median(times), "min": min(times), "max": max(times), "n": len(times)}
         facts["rows_per_second"] = round(shape.num_rows / median(times))

@@ -42,7 +42,7 @@ def verify_command(options: Options) -> dict[str, Any]:
     progress = Progress(quiet=options.as_json)
     progress.announce_compilation()
     if options.c1_file is not None:
-        return _against_c1(options, progress)
+        return _against_c1(options, options.c1_file, progress)
     if options.vk_file is None or options.inputs_file is None:
         raise UsageError(
             "nothing to verify against", expected="--c1 C1, or --vk VK with --inputs FILE", hint="see cuzk verify --help"
@@ -57,12 +57,12 @@ def _key_file(path: Path) -> tuple[VerifyingKey, int]:
     return found.key, found.trailing_bytes
 
 
-def _against_c1(options: Options, progress: Progress) -> dict[str, Any]:
+def _against_c1(options: Options, c1_file: Path, progress: Progress) -> dict[str, Any]:
     if options.proof_file is None:
         raise UsageError("no proof given", expected="cuzk verify PROOF --c1 C1")
     if options.inputs_file is not None:
         raise UsageError("--c1 and --inputs exclude each other")
-    replica = options.ids.resolve(c1.load(options.c1_file))
+    replica = options.ids.resolve(c1.load(c1_file))
     partitions = pipeline.chosen_partitions(replica.partitions, options.partition)
     encoded = _split(options.proof_file, len(partitions))
     if options.vk_file is not None:

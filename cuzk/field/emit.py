@@ -137,10 +137,6 @@ class Emitter:
         """
         raise NotImplementedError
 
-    def broadcast(self, pointer: Any, word: int = 0) -> Element:
-        """`limbs` consecutive words from `word` on, each in every lane."""
-        raise NotImplementedError
-
     def transpose(self, rows: Element) -> Element:
         """LANES vectors as a square matrix of words, transposed."""
         raise NotImplementedError

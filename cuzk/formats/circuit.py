@@ -106,3 +106,20 @@ def load(path: Path) -> tuple[Shape, Witness]:
     shape = library.shape(name, cs, facts={"kind": "circuit"})
     witness = Witness(inputs_mont=fr_mont(inputs), bits=np.zeros(0, np.uint8), elems_mont=fr_mont(aux))
     return shape, witness
+
+
+def is_circuit(path: Path) -> bool:
+    """Whether a file means to be an explicit circuit rather than a C1, told by its keys without parsing it."""
+    with path.open("rb") as file:
+        head = file.read(4096).lstrip()
+        if not head.startswith(b"{"):
+            return False
+        data = head + file.read()
+    return all(key in data for key in (b'"rows"', b'"aux"')) and not any(k in data for k in (b'"Phase1Out"', b'"vanilla_proofs"'))
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Facts for `cuzk inspect`. Raises MalformedInput if it is no circuit."""
+    shape, _ = load(path)
+    facts = {"name": shape.name, "inputs": shape.num_inputs, "aux": shape.num_aux, "rows": shape.num_rows}
+    return {**facts, "groth16_rows": shape.groth16_rows, "domain_log2": shape.domain_log2}

@@ -118,15 +118,15 @@ def prove(
     with timer.phase("eval_abc"):
         domain = Domain(shape.domain_log2)
         # As long as the domain, so that the quotient can work in place.
-        rows = tuple(zeros((domain.size, FR_LIMBS)) for _ in range(3))
-        a, b, c = r1cs.evaluate(shape, witness, out=rows)
+        a, b, c = (zeros((domain.size, FR_LIMBS)) for _ in range(3))
+        r1cs.evaluate(shape, witness, out=(a, b, c))
         false_row = r1cs.first_false_row(shape, a, b, c)
         if false_row is not None:
             raise InternalError("the witness does not satisfy the circuit", where=str(false_row), phase="eval_abc")
         step("eval_abc")
     with timer.phase("ntt_h"):
         h_canon = quotient(a, b, c, domain)
-        del rows, a, b, c
+        del a, b, c
         step("ntt_h")
     with timer.phase("msm_h"):
         h = msm(rows_from_be("g1", key.h_be), h_canon)

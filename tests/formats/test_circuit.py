@@ -176,3 +176,15 @@ def test_a_missing_file_and_a_directory_are_named(tmp_path):
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(MalformedInput, match="cannot be read"):
             load(path)
+
+
+def test_circuits_are_told_from_other_files() -> None:
+    assert circuit.is_circuit(VECTORS / "groth16/cubic/circuit.json")
+    assert not circuit.is_circuit(ROOT / "examples/c1-2kib.json")
+    assert not circuit.is_circuit(VECTORS / "groth16/cubic/cubic.vk")
+
+
+def test_describe_counts() -> None:
+    facts = circuit.describe(VECTORS / "groth16/full-domain/circuit.json")
+    assert facts["groth16_rows"] == 256
+    assert facts["domain_log2"] == 8
