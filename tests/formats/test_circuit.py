@@ -11,10 +11,11 @@ import pytest
 from cuzk.errors import MalformedInput
 from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
+from cuzk.formats import circuit
 from cuzk.formats.circuit import load
 from cuzk.r1cs_digest import digest
 from tests.circuits.expansion import rows
-from tests.conftest import VECTORS
+from tests.conftest import ROOT, VECTORS
 
 CIRCUITS = ["cubic", "mixed", "full-domain", "one-over"]
 
