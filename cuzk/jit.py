@@ -126,6 +126,14 @@ class _CodeCache(Cache):
     """Numba's cache file format in our directory; a miss is announced, since compiling takes seconds."""
 
     _impl_class: Any = _CacheImpl
+    variant = ""
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        # Numba pickles what a closure holds, and compiled functions pickle differently in every process.
+        # The variant stands for it.
+        if not self.variant:
+            return super()._index_key(sig, codegen)
+        return sig, codegen.magic_tuple(), self.variant, hashlib.sha256(self._py_func.__code__.co_code).hexdigest()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -160,6 +168,7 @@ def kernel(function: Callable[..., Any] | None = None, *, variant: str = "") -> 
     dispatcher = numba.njit(**_OPTIONS)(function)
     if code_cache_dir() is not None:
         dispatcher._cache = _CodeCache(function)
+        dispatcher._cache.variant = variant
     return dispatcher
 
 

@@ -166,8 +166,8 @@ def _combine(name: str, curve: Formulas) -> Any:
         for w in range((bits - 1) // window, -1, -1):
             for _ in range(window):
                 total = double(total)
-            for d in range(3 << window):
-                field.store(buckets, d, field.ZERO)
+            for k in range(3 << window):
+                field.store(buckets, k, field.ZERO)
             top: Any = 0
             for i in range(len(scalars)):
                 word, shift = (w * window) >> 6, np.uint64((w * window) & 63)
@@ -184,8 +184,8 @@ def _combine(name: str, curve: Formulas) -> Any:
                     field.store(buckets, 3 * d + 2, p[2])
             # The sum of d bucket[d] is the sum of the running sums from the top.
             running = infinity
-            for d in range(top, 0, -1):
-                p = field.load(buckets, 3 * d), field.load(buckets, 3 * d + 1), field.load(buckets, 3 * d + 2)
+            for k in range(top, 0, -1):
+                p = field.load(buckets, 3 * k), field.load(buckets, 3 * k + 1), field.load(buckets, 3 * k + 2)
                 running = add_points(running, p)
                 total = add_points(total, running)
         x, y = to_affine(total)
