@@ -1,0 +1,302 @@
+"""`.params` files: a verifying key and the five vectors of a common reference string, read by memory map.
+
+    offset 0        alpha_g1 96 | beta_g1 96 | beta_g2 192 | gamma_g2 192 | delta_g1 96 | delta_g2 192
+    offset 864      number of ic points, uint32 big-endian; then ic, 96 bytes each
+    then five times number of points, uint32 big-endian; then the points: h, l, a, b_g1 in G1 (96 bytes), b_g2 in G2 (192)
+
+Points are uncompressed and big-endian. There is no magic number and no version; whatever follows the last vector is not part of
+the format (a ceremony may have left its record there).
+
+Every fault is a ParametersError that names the file: nothing that reads points later can meet a damaged one.
+
+Source  bellperson src/groth16/params.rs and verifying_key.rs at 0.27.0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+
+from cuzk.curve import encoding
+from cuzk.errors import ParametersError
+from cuzk.field.limbs import U8
+from cuzk.formats import manifest, vk
+from cuzk.formats.remember import Identity
+from cuzk.groth16.crs import COUNT_BYTES, POINT_BYTES, VECTORS, VK_FIXED_BYTES, Lengths
+from cuzk.groth16.keys import VerifyingKey
+from cuzk.progress import Progress
+
+# A private map that is never written to needs no memory of its own, so none need be reserved for it.
+_NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
+CHUNK_POINTS = 1 << 19
+AGAIN = "fetch or make the file again"
+
+
+def map_file(path: Path) -> tuple[U8, os.stat_result]:
+    """The bytes of a file, and its status when it was opened.
+
+    Alias   the array is writable for Numba's sake (a read-only one is another type); a write would stay in this process
+    Raises  ParametersError if the file is absent, empty or cannot be read
+    """
+    try:
+        with path.open("rb") as handle:
+            stat = os.fstat(handle.fileno())
+            if stat.st_size == 0:
+                raise ParametersError(
+                    "the file is empty, as an interrupted run leaves it",
+                    file=path,
+                    expected=f"at least {VK_FIXED_BYTES} bytes",
+                    got="0 bytes",
+                    hint=AGAIN,
+                )
+            view = mmap.mmap(handle.fileno(), 0, flags=mmap.MAP_PRIVATE | _NO_RESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ParametersError("the file cannot be read", file=path, expected="a readable file", got=reason) from error
+    return np.frombuffer(view, np.uint8), stat
+
+
+class Reference(Protocol):
+    """A reference string that can be written: what `groth16.setup` makes."""
+
+    lengths: Lengths
+
+    def vk_be(self) -> bytes: ...
+
+    def blocks(self, name: str) -> Iterator[U8]: ...
+
+
+class ParamsFile:
+    """A mapped `.params` file whose lengths add up. Points are slices of the map: nothing is read before it is used."""
+
+    def __init__(self, path: Path, expected: Lengths | None = None, circuit: str = "") -> None:
+        """Map the file and read its six counts.
+
+        Raises  ParametersError if the counts do not fit the size, or differ from those `expected` for `circuit`
+        """
+        self.path = path
+        self.expected = expected
+        try:
+            self.data, stat = map_file(path)
+        except ParametersError as error:
+            if error.got == "0 bytes" and expected is not None:
+                error.expected = f"{expected.file_bytes} bytes"
+            raise
+        self.size = stat.st_size
+        self.identity = Identity.of(stat)
+        self._offsets: dict[str, int] = {}
+        self.lengths = self._read_counts(circuit)
+        self.trailing = self.size - self.lengths.file_bytes
+
+    def _count(self, name: str, offset: int, width: int) -> int:
+        """The count at `offset`, which starts a vector of points of `width` bytes that must end within the file."""
+        need = offset + COUNT_BYTES
+        count = int.from_bytes(self.data[offset:need].tobytes(), "big") if need <= self.size else 0
+        need += width * count
+        if need > self.size:
+            raise ParametersError(
+                "the file is cut short, damaged or no parameter file",
+                file=self.path,
+                where=f"vector {name}, count at byte {offset}",
+                expected=f"{self.expected.file_bytes if self.expected else f'at least {need}'} bytes",
+                got=f"{self.size} bytes",
+                hint=AGAIN,
+            )
+        self._offsets[name] = offset + COUNT_BYTES
+        return count
+
+    def _read_counts(self, circuit: str) -> Lengths:
+        counts: dict[str, int] = {}
+        offset = VK_FIXED_BYTES - COUNT_BYTES
+        for name, group in (("ic", "g1"), *VECTORS):
+            counts[name] = self._count(name, offset, POINT_BYTES[group])
+            offset = self._offsets[name] + POINT_BYTES[group] * counts[name]
+        if counts["b_g1"] != counts["b_g2"]:
+            raise ParametersError(
+                "the file is damaged: its two B vectors differ in length",
+                file=self.path,
+                where=f"count at byte {self._offsets['b_g2'] - COUNT_BYTES}",
+                expected=counts["b_g1"],
+                got=counts["b_g2"],
+                hint=AGAIN,
+            )
+        lengths = Lengths(counts["ic"], counts["h"], counts["l"], counts["a"], counts["b_g1"])
+        if self.expected is not None and lengths != self.expected:
+            other = f"another circuit than {circuit}" if circuit else "another circuit"
+            raise ParametersError(
+                f"the file is of {other}, or damaged: its vectors have other lengths",
+                file=self.path,
+                expected=self.expected,
+                got=lengths,
+                hint="name the directory that has the parameters of this circuit, or fetch or make the file again",
+            )
+        return lengths
+
+    def refuse_trailing(self) -> None:
+        """Raise ParametersError if anything follows the last vector."""
+        if self.trailing:
+            raise ParametersError(
+                "the file goes on after its last vector",
+                file=self.path,
+                where=f"byte {self.lengths.file_bytes}",
+                expected=f"{self.lengths.file_bytes} bytes",
+                got=f"{self.size} bytes, {self.trailing} too many",
+                hint="fetch or make the file again; a ceremony's record must be cut off first",
+            )
+
+    def vector_be(self, name: str) -> U8:
+        """The points of h, l, a, b_g1, b_g2 or ic, uint8[n, 96 or 192], big-endian as in the file."""
+        width = POINT_BYTES["g2" if name == "b_g2" else "g1"]
+        count = self.lengths.ic if name == "ic" else self.lengths.vector(name)
+        start = self._offsets[name]
+        return self.data[start : start + width * count].reshape(count, width)
+
+    @property
+    def vk_be(self) -> U8:
+        """The verifying key, byte for byte a `.vk` file."""
+        return self.data[: self.lengths.vk_bytes]
+
+    @property
+    def h_be(self) -> U8:
+        """tau^i Z(tau) / delta, in G1."""
+        return self.vector_be("h")
+
+    @property
+    def l_be(self) -> U8:
+        """(beta A_j + alpha B_j + C_j) / delta for every aux variable, in G1."""
+        return self.vector_be("l")
+
+    @property
+    def a_be(self) -> U8:
+        """A_j for the variables that occur in A, inputs first, in G1."""
+        return self.vector_be("a")
+
+    @property
+    def b_g1_be(self) -> U8:
+        """B_j for the variables that occur in B, inputs first, in G1."""
+        return self.vector_be("b_g1")
+
+    @property
+    def b_g2_be(self) -> U8:
+        """B_j as in `b_g1_be`, in G2."""
+        return self.vector_be("b_g2")
+
+    def read_vk(self) -> VerifyingKey:
+        """The verifying key, every point of it canonical, finite, on its curve and of order r.
+
+        Raises  ParametersError naming point and byte
+        """
+        try:
+            return vk.parse(self.vk_be, self.path, error=ParametersError).key
+        except ParametersError as error:
+            error.message = f"the file is damaged: its verifying key cannot be one ({error.message})"
+            error.hint = AGAIN
+            raise
+
+    def check_same_vk(self, vk_path: Path) -> None:
+        """Raise ParametersError unless the `.vk` file holds the same key as this file's head."""
+        other, _ = map_file(vk_path)
+        own = self.vk_be
+        if len(other) != len(own):
+            raise ParametersError(
+                "the verifying key file does not belong to the parameter file",
+                file=vk_path,
+                where=f"beside {self.path.name}",
+                expected=f"{len(own)} bytes ({self.lengths.ic} ic points)",
+                got=f"{len(other)} bytes",
+                hint="fetch or make both files again",
+            )
+        if not np.array_equal(own, other):
+            first = int(np.flatnonzero(own != other)[0])
+            raise ParametersError(
+                "the verifying key file differs from the head of the parameter file: one of the two is damaged",
+                file=vk_path,
+                where=f"byte {first}, beside {self.path.name}",
+                expected=f"byte {int(own[first]):#04x}, as in {self.path}",
+                got=f"byte {int(other[first]):#04x}",
+                hint="fetch or make both files again",
+            )
+
+    def pieces(self) -> list[tuple[str, int, int]]:
+        """All points of the five vectors cut into (vector, start, stop), for `check_piece`."""
+        return [
+            (name, start, min(start + CHUNK_POINTS, self.lengths.vector(name)))
+            for name, _ in VECTORS
+            for start in range(0, self.lengths.vector(name), CHUNK_POINTS)
+        ]
+
+    def check_piece(self, name: str, start: int, stop: int, subgroup: bool) -> int:
+        """Check points start..stop of a vector: canonical, finite, on the curve and, where asked for, in the subgroup.
+
+        Returns the number of bytes. Uses all threads. Raises ParametersError with the byte offset of the first bad point
+        """
+        piece = self.vector_be(name)[start:stop]
+        group = "g2" if name == "b_g2" else "g1"
+        check_points(self.path, name, piece, group, self._offsets[name] + POINT_BYTES[group] * start, subgroup, index=start)
+        return piece.nbytes
+
+
+def check_points(path: Path, name: str, be: U8, group: str, offset: int, subgroup: bool, index: int = 0) -> None:
+    """Check points that stand at byte `offset` of a file as number `index` and on of the vector `name`.
+
+    Raises  ParametersError that names file, vector, number and byte
+    """
+    found = (encoding.check_subgroup if subgroup else encoding.check_points)(group, be)
+    if found is None:
+        return
+    i, fault = found
+    raise ParametersError(
+        "the file is damaged: it holds a point that cannot be one",
+        file=path,
+        where=f"{name}[{index + i}], byte {offset + i * be.shape[1]}",
+        expected=f"canonical coordinates of a finite point on the curve{' and in the subgroup of order r' if subgroup else ''}",
+        got=fault.text,
+        hint=AGAIN,
+    )
+
+
+def write(file: IO[bytes], reference: Reference, progress: Progress) -> dict[str, str]:
+    """Write a whole parameter file, block by block. Returns the SHA-256 of the file (`file`) and of each vector's points.
+
+    Cost    memory of one block; a G2 point counts three times in the progress
+    """
+    whole = hashlib.sha256()
+    digests = {}
+
+    def put(data: bytes | memoryview) -> None:
+        file.write(data)
+        whole.update(data)
+
+    put(reference.vk_be())
+    for name, group in VECTORS:
+        vector = hashlib.sha256()
+        put(reference.lengths.vector(name).to_bytes(COUNT_BYTES, "big"))
+        for block in reference.blocks(name):
+            put(block.data)
+            vector.update(block.data)
+            progress.advance(len(block) * (3 if group == "g2" else 1), f"making {name}")
+        digests[name] = vector.hexdigest()
+    digests["file"] = whole.hexdigest()
+    return digests
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Facts of a parameter file for `inspect`. Raises ParametersError if it is none, or if its verifying key is damaged."""
+    file = ParamsFile(path)
+    file.read_vk()
+    counts = {"ic": file.lengths.ic, **{name: file.lengths.vector(name) for name, _ in VECTORS}}
+    entry, source = manifest.load().of(path.name), str(manifest.load())
+    published = None if entry is None else {"sector_size": entry.sector_size, "digest": entry.digest, "manifest": source}
+    return {
+        "points": counts,
+        "domain_log2": (file.lengths.h).bit_length(),
+        "trailing_bytes": file.trailing,
+        "filecoin": published,
+    }
