@@ -20,7 +20,7 @@ from cuzk.field.params import R
 from cuzk.files import write_atomically
 from cuzk.formats import c1, c1_check, circuit, randomness, shapes
 from cuzk.groth16 import prove as groth16
-from cuzk.groth16.proof import PROOF_BYTES
+from cuzk.groth16.proof import PROOF_BYTES, Proof
 from cuzk.groth16.verify import verify
 from cuzk.ids import Ids
 from cuzk.memory import parse_bytes, predicted_peak, refuse_over
@@ -210,7 +210,7 @@ def _prove_partitions(job: Job, scalars: dict[int, tuple[int, int]], timer: Time
                 del values
                 with timer.phase("verify"):
                     encoded = proof.encode()
-                    if not verify(job.parameters.vk, encoded, job.public_inputs(k)):
+                    if not verify(job.parameters.vk, Proof.decode(encoded), job.public_inputs(k)):
                         raise InternalError("the proof failed its check by pairing", phase="verify")
             except CuzkError as error:
                 error.partition = k if error.partition is None else error.partition

@@ -146,14 +146,6 @@ def _scalars(value: Any, where: str, file: Path) -> list[int]:
 
 
 def _result(key: VerifyingKey, encoded: list[tuple[bytes, int]], lists: list[list[int]], facts: dict[str, Any]) -> dict[str, Any]:
-    for i, inputs in enumerate(lists):
-        if len(inputs) + 1 != len(key.ic):
-            raise MalformedInput(
-                "the number of public inputs does not fit the verifying key",
-                where=f"proof {i}",
-                expected=len(key.ic) - 1,
-                got=len(inputs),
-            )
     proofs = [Proof.decode(data, offset=offset) for data, offset in encoded]
     verdicts = verify_many(key, proofs, lists)
     return {"valid": all(verdicts), "proofs": verdicts, **facts}

@@ -1,0 +1,1 @@
+"""Maintenance scripts: `python scripts/NAME.py`."""
