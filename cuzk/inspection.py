@@ -24,13 +24,18 @@ def _proof(path: Path) -> dict[str, Any]:
     return {"proofs": count, "bytes": len(data)}
 
 
+def _vk(path: Path) -> dict[str, Any]:
+    found = vk.read(path)
+    return {"ic": len(found.key.ic), "public_inputs": found.key.num_inputs, "trailing_bytes": found.trailing_bytes}
+
+
 # Most telling first: a form that names itself, then those that are known by their content.
 READERS: list[tuple[str, Callable[[Path], dict[str, Any]]]] = [
     ("shape", shapes.describe),
     ("circuit", circuit.describe),
     ("c1", lambda path: c1.load(path).describe()),
     ("params", srs.describe),
-    ("vk", vk.describe),
+    ("vk", _vk),
     ("proof", _proof),
 ]
 
@@ -40,7 +45,8 @@ def inspect(path: Path) -> dict[str, Any]:
     reasons = {}
     for kind, reader in READERS:
         try:
-            return {"kind": kind, "file": str(path), "bytes": path.stat().st_size, **reader(path)}
+            facts = {k: v for k, v in reader(path).items() if k not in ("kind", "file", "bytes")}
+            return {"kind": kind, "file": str(path), "bytes": path.stat().st_size, **facts}
         except CuzkError as error:
             reasons[kind] = error.message
     raise MalformedInput(
