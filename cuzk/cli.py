@@ -98,11 +98,11 @@ def prove(**options: Any) -> None:
 
     Example: cuzk prove c1.json -o proof.bin
     """
-    from cuzk import pipeline
+    from cuzk.commands import prove as command
 
     _quiet(options["as_json"])
-    result = pipeline.prove(pipeline.Options(ids=_take_ids(options), **options), START)
-    emit(result, options["as_json"], pipeline.prove_text)
+    result = command.prove(command.Options(ids=_take_ids(options), **options), START)
+    emit(result, options["as_json"], command.prove_text)
 
 
 @cli.command()
@@ -119,11 +119,11 @@ def verify(**options: Any) -> None:
 
     Example: cuzk verify proof.bin --c1 c1.json
     """
-    from cuzk import verification
+    from cuzk.commands import verify as command
 
     _quiet(options["as_json"])
-    result = verification.verify_command(verification.Options(ids=_take_ids(options), **options))
-    emit(result, options["as_json"], verification.verify_text)
+    result = command.verify_command(command.Options(ids=_take_ids(options), **options))
+    emit(result, options["as_json"], command.verify_text)
     if not result["valid"]:
         raise SystemExit(1)
 
@@ -140,11 +140,11 @@ def setup(**options: Any) -> None:
 
     Example: cuzk setup 2KiB -o params/
     """
-    from cuzk import setup_command
+    from cuzk.commands import setup as command
 
     _quiet(options["as_json"])
-    result = setup_command.run(**options)
-    emit(result, options["as_json"], setup_command.text)
+    result = command.run(**options)
+    emit(result, options["as_json"], command.text)
 
 
 @cli.command()
@@ -156,9 +156,9 @@ def shape(size: int, digest: bool, as_json: bool) -> None:
 
     Example: cuzk shape 32GiB --digest --json
     """
-    from cuzk import shape_command
+    from cuzk.commands import shape as command
 
-    emit(shape_command.run(size, digest, as_json), as_json, shape_command.text)
+    emit(command.run(size, digest, as_json), as_json, command.text)
 
 
 @cli.command("synth-only")
@@ -172,10 +172,10 @@ def synth_only(**options: Any) -> None:
 
     Example: cuzk synth-only --partition 0
     """
-    from cuzk import synthesis
+    from cuzk.commands import synth_only as command
 
-    result = synthesis.run(**options)
-    emit(result, options["as_json"], synthesis.text)
+    result = command.run(**options)
+    emit(result, options["as_json"], command.text)
 
 
 @cli.command()
@@ -186,9 +186,9 @@ def inspect(file: Path, as_json: bool) -> None:
 
     Example: cuzk inspect c1.json
     """
-    from cuzk import inspection
+    from cuzk.commands import inspect as command
 
-    emit(inspection.inspect(file), as_json, inspection.text)
+    emit(command.inspect(file), as_json, command.text)
 
 
 @cli.command()
@@ -221,14 +221,14 @@ def fixture(as_json: bool, **options: Any) -> None:
 
     Example: cuzk fixture 32GiB -o c1-32gib.json
     """
-    from cuzk import fixture_command
+    from cuzk.commands import fixture as command
 
-    emit(fixture_command.run(**options), as_json, fixture_command.text)
+    emit(command.run(**options), as_json, command.text)
 
 
 def _take_ids(options: dict[str, Any]) -> Any:
     """Move the id options out of `options`."""
-    from cuzk.ids import Ids
+    from cuzk.commands.choices import Ids
 
     names = ("miner", "sector", "registered_proof", "porep_id", "api_version", "feature")
     return Ids(**{name: options.pop(name) for name in names})

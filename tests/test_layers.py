@@ -19,13 +19,10 @@ LAYERS = [
     {"field"},
     {"curve"},
     {"kernels"},
-    {"ntt", "msm", "rows", "sums", "fixed_base", "hashing", "r1cs", "r1cs_digest", "density", "placement"}
-    | {"flatten", "packing", "program", "columns", "expansion"},
-    {"circuits", "groth16", "sector", "vanilla", "replica", "graph", "chacha", "challenges", "sparse_tree"},
-    {"formats", "vanilla", "parameters", "development", "memory"},
-    {"ids"},
-    {"pipeline", "verification", "synthesis", "inspection", "setup_command", "shape_command", "fixture", "fixture_command"},
-    {"scheduler"},
+    {"ntt", "msm", "hashing", "r1cs"},
+    {"circuits", "groth16", "seal"},
+    {"formats", "parameters", "fixture", "memory"},
+    {"commands"},
     {"cli", "__main__"},
 ]
 # Data types that lower layers take as arguments. They hold arrays and no code.

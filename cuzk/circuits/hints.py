@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from cuzk.circuits.template import U8, U64
 from cuzk.circuits.witness import Hints
-from cuzk.sector import PARENTS
-from cuzk.vanilla import OWN, VanillaProofs
+from cuzk.seal.sector import PARENTS
+from cuzk.seal.vanilla import OWN, VanillaProofs
 
 CHALLENGE_BITS = 64
 

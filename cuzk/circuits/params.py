@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from cuzk import sector
 from cuzk.errors import UsageError
-from cuzk.sector import BASE_ARITY, BY_SIZE, DRG_DEGREE, EXPANDER_DEGREE, SECTORS, Sector
+from cuzk.seal import sector
+from cuzk.seal.sector import BASE_ARITY, BY_SIZE, DRG_DEGREE, EXPANDER_DEGREE, SECTORS, Sector
 
 CIRCUIT_VERSION = 28  # of the parameter files
 

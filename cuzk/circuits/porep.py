@@ -33,7 +33,7 @@ from cuzk.circuits.params import PorepShape, circuit_name, porep_shape
 from cuzk.circuits.stages import Library, from_prologue
 from cuzk.circuits.system import Recorder
 from cuzk.circuits.template import Shape
-from cuzk.sector import DRG_DEGREE, EXPANDER_DEGREE
+from cuzk.seal.sector import DRG_DEGREE, EXPANDER_DEGREE
 
 Counts = tuple[tuple[str, int], ...]
 HEADER = ("replica_id", "comm_d", "comm_r", "comm_r_last", "comm_c")

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuzk import program
 from cuzk.circuits.template import U8, U64, Shape, Witness
 from cuzk.errors import InternalError
 from cuzk.field.limbs import FR_LIMBS, fr_mont
 from cuzk.kernels.flat import Values
+from cuzk.r1cs import program
 
 
 class Hints(NamedTuple):

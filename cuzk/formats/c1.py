@@ -20,8 +20,8 @@ from cuzk.errors import MalformedInput, UsageError
 from cuzk.formats import c1_bincode, c1_json, strict_json
 from cuzk.formats.c1_layout import COMMITMENTS, Records, address, at_least_r, leaves, shape_tag
 from cuzk.formats.registry import RegisteredProof
-from cuzk.sector import Sector
-from cuzk.vanilla import MerklePaths, VanillaProofs
+from cuzk.seal.sector import Sector
+from cuzk.seal.vanilla import MerklePaths, VanillaProofs
 
 U8 = npt.NDArray[np.uint8]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from cuzk.errors import MalformedInput
 from cuzk.formats.c1_layout import SHAPE_TAGS, TREE_D_LEVELS_OFFSET, Records, address, file_type, leaves
-from cuzk.sector import SECTORS, Sector
+from cuzk.seal.sector import SECTORS, Sector
 
 NO_PROOFS = "C1 output contains no vanilla proofs"
 _BY_TREE_D_LEVELS = {s.tree_d_levels: s for s in SECTORS}

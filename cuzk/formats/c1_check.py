@@ -24,9 +24,9 @@ from cuzk.errors import FalseInput
 from cuzk.field.params import R
 from cuzk.formats.c1 import C1
 from cuzk.kernels import vector_cpu
-from cuzk.replica import Replica, trim_to_fr
-from cuzk.sector import DRG_DEGREE, LABEL_PARENTS, PARENTS
-from cuzk.vanilla import OWN, MerklePaths, VanillaProofs, column_name
+from cuzk.seal.replica import Replica, trim_to_fr
+from cuzk.seal.sector import DRG_DEGREE, LABEL_PARENTS, PARENTS
+from cuzk.seal.vanilla import OWN, MerklePaths, VanillaProofs, column_name
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]

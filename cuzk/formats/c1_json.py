@@ -20,7 +20,7 @@ from cuzk.formats.c1_bincode import NO_PROOFS
 from cuzk.formats.c1_layout import COMMITMENTS, SHAPE_TAGS, shape_tag
 from cuzk.formats.registry import RegisteredProof
 from cuzk.formats.strict_json import Repeated, shown
-from cuzk.sector import BASE_ARITY, DRG_DEGREE, EXPANDER_DEGREE, LABEL_PARENTS
+from cuzk.seal.sector import BASE_ARITY, DRG_DEGREE, EXPANDER_DEGREE, LABEL_PARENTS
 
 WRAPPER_KEYS = ("SectorNum", "Phase1Out", "SectorSize")
 _U64 = struct.Struct("<Q").pack

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuzk.field.params import R
-from cuzk.sector import DRG_DEGREE, EXPANDER_DEGREE, LABEL_PARENTS, Sector
+from cuzk.seal.sector import DRG_DEGREE, EXPANDER_DEGREE, LABEL_PARENTS, Sector
 
 Records = npt.NDArray[np.void]
 Fields = list[tuple[Any, ...]]

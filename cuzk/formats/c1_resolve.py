@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cuzk import graph, replica
-from cuzk.challenges import FEATURES
 from cuzk.errors import FalseInput, UsageError
 from cuzk.formats import registry
 from cuzk.formats.c1 import C1
 from cuzk.formats.c1_layout import COMMITMENTS
 from cuzk.formats.registry import RegisteredProof
-from cuzk.replica import Replica
+from cuzk.seal import graph, replica
+from cuzk.seal.challenges import FEATURES
+from cuzk.seal.replica import Replica
 
 Rule = tuple[bytes, str, str]  # porep_id, API version, feature
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cuzk.formats.c1_layout import COMMITMENTS, Records, file_type, leaves, shape_tag
 from cuzk.formats.registry import RegisteredProof
-from cuzk.vanilla import OWN, MerklePaths, VanillaProofs
+from cuzk.seal.vanilla import OWN, MerklePaths, VanillaProofs
 
 
 def _put_paths(proofs: Records, paths: MerklePaths, sub_arity: int, top_arity: int) -> None:

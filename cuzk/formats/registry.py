@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuzk import sector
 from cuzk.errors import UsageError
-from cuzk.sector import Sector
+from cuzk.seal import sector
+from cuzk.seal.sector import Sector
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def code_key() -> str:
     """Digest of the sources that decide what a recorded shape is."""
     digest = hashlib.sha256(MAGIC)
     package = Path(__file__).parents[1]
-    sources = [*sorted((package / "circuits").glob("*.py")), *(package / n for n in ("sector.py", "field/params.py"))]
+    sources = [*sorted((package / "circuits").glob("*.py")), *(package / n for n in ("seal/sector.py", "field/params.py"))]
     for path in [*sources, Path(__file__)]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

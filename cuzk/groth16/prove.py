@@ -12,11 +12,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cuzk import r1cs
 from cuzk.circuits.template import Shape, Witness
-from cuzk.columns import bit_aux, elem_aux
 from cuzk.curve import g1, g2
-from cuzk.density import densities
 from cuzk.errors import InternalError
 from cuzk.field.limbs import FR_LIMBS
 from cuzk.field.params import R
@@ -24,11 +21,14 @@ from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import Proof
 from cuzk.groth16.quotient import quotient
 from cuzk.kernels.vector_cpu import to_canonical
-from cuzk.msm import msm, sum_rows
+from cuzk.msm.pippenger import msm, sum_rows
+from cuzk.msm.rows import rows_from_be
 from cuzk.ntt import Domain
 from cuzk.pages import zeros
 from cuzk.progress import Progress
-from cuzk.rows import rows_from_be
+from cuzk.r1cs import evaluation
+from cuzk.r1cs.columns import bit_aux, elem_aux
+from cuzk.r1cs.density import densities
 from cuzk.timing import Timer
 
 U8 = npt.NDArray[np.uint8]
@@ -119,8 +119,8 @@ def prove(
         domain = Domain(shape.domain_log2)
         # As long as the domain, so that the quotient can work in place.
         a, b, c = (zeros((domain.size, FR_LIMBS)) for _ in range(3))
-        r1cs.evaluate(shape, witness, out=(a, b, c))
-        false_row = r1cs.first_false_row(shape, a, b, c)
+        evaluation.evaluate(shape, witness, out=(a, b, c))
+        false_row = evaluation.first_false_row(shape, a, b, c)
         if false_row is not None:
             raise InternalError("the witness does not satisfy the circuit", where=str(false_row), phase="eval_abc")
         step("eval_abc")

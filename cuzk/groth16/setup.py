@@ -27,17 +27,17 @@ import numpy as np
 
 from cuzk import workers
 from cuzk.circuits.template import Shape
-from cuzk.columns import columns_at
 from cuzk.curve import g1, g2
-from cuzk.density import densities
 from cuzk.errors import CuzkError, MalformedInput
 from cuzk.field.fr_vector import powers, to_canonical
 from cuzk.field.limbs import FR_LIMBS, U8, U64, fr_mont, to_limbs
 from cuzk.field.params import R
-from cuzk.fixed_base import FixedBase
 from cuzk.groth16.crs import COUNT_BYTES, POINT_BYTES, Lengths
 from cuzk.kernels import setup_cpu
+from cuzk.msm.fixed_base import FixedBase
 from cuzk.ntt import Domain, lagrange_at
+from cuzk.r1cs.columns import columns_at
+from cuzk.r1cs.density import densities
 
 BLOCK_POINTS = 1 << 18  # points that are in memory at a time
 

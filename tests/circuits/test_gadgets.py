@@ -13,7 +13,7 @@ from cuzk.circuits.merkle import enforce_inclusion, poseidon_node, sha256_node
 from cuzk.circuits.params import TreeShape
 from cuzk.circuits.poseidon import poseidon_hash
 from cuzk.circuits.stages import Library
-from cuzk.r1cs_digest import digest
+from cuzk.r1cs.digest import digest
 from tests.circuits.expansion import summary
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "r1cs"

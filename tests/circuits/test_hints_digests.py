@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from cuzk import r1cs
 from cuzk.circuits import porep, witness
 from cuzk.circuits.hints import hints
+from cuzk.r1cs import evaluation
 from tests.formats import c1_cases as cases
 
 PARTITIONS = [(case, 0) for case in cases.CASES] + [
@@ -29,7 +29,7 @@ def test_digests(case, partition):
     assert len(facts) == made.vanilla.partitions
     shape = shape_of(made.sector.size)
     filled = witness.fill(shape, *hints(made, partition))
-    rows = r1cs.evaluate(shape, filled)
-    got = r1cs.digests(shape, filled, rows)
+    rows = evaluation.evaluate(shape, filled)
+    got = evaluation.digests(shape, filled, *rows)
     assert got == {key: facts[partition][key] for key in got}
-    assert r1cs.first_false_row(shape, *rows) is None
+    assert evaluation.first_false_row(shape, *rows) is None

@@ -12,8 +12,8 @@ import pytest
 from cuzk.circuits.params import PorepShape, TreeShape, circuit_name, parse_size, porep_shape
 from cuzk.circuits.porep import INPUTS_PER_CHALLENGE, hint_order, record, record_shape
 from cuzk.errors import UsageError
-from cuzk.r1cs_digest import counts, digest
-from cuzk.sector import BY_SIZE
+from cuzk.r1cs.digest import counts, digest
+from cuzk.seal.sector import BY_SIZE
 from tests.conftest import VECTORS
 
 ORACLE = {o["circuit"]: o for o in map(json.loads, (VECTORS / "r1cs" / "porep.jsonl").read_text().splitlines())}

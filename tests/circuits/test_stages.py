@@ -15,7 +15,7 @@ from cuzk.circuits.template import COEFF_MINUS_ONE, COEFF_ONE, COEFF_TWO, ONE, P
 from cuzk.errors import ResourceError
 from cuzk.field.limbs import from_limbs
 from cuzk.field.params import R
-from cuzk.r1cs_digest import digest
+from cuzk.r1cs.digest import digest
 from tests.circuits.interpreter import Interpreter
 
 

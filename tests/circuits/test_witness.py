@@ -9,7 +9,6 @@ import random
 import numpy as np
 import pytest
 
-from cuzk import r1cs
 from cuzk.circuits import porep
 from cuzk.circuits.hints import hints
 from cuzk.circuits.template import COEFF_MINUS_ONE, LOCAL_BIT, LOCAL_ELEM, NOT_FLAG, ONE, PORT, STAGE_BIT, Op, Shape
@@ -17,6 +16,7 @@ from cuzk.circuits.witness import Hints, fill
 from cuzk.errors import InternalError
 from cuzk.field.limbs import to_limbs
 from cuzk.field.params import R
+from cuzk.r1cs import evaluation
 from tests.circuits import oracle_witness
 from tests.circuits.naive import NASTY, Builder, Twin, one_template, random_element, random_shape, ref, witness_ints
 from tests.formats import c1_cases
@@ -55,8 +55,8 @@ def test_random_programs_equal_their_twin(seed: int) -> None:
     twin.fill(lambda stamp: tuple(iter(x) for x in lists[stamp]))
     inputs, bits, elems = witness_ints(witness, shape)
     assert inputs == twin.inputs
-    assert bits == [twin.aux[i] for i in r1cs.bit_aux(shape).tolist()]
-    assert elems == [twin.aux[i] for i in r1cs.elem_aux(shape).tolist()]
+    assert bits == [twin.aux[i] for i in evaluation.bit_aux(shape).tolist()]
+    assert elems == [twin.aux[i] for i in evaluation.elem_aux(shape).tolist()]
 
 
 def test_every_logic_operation_with_every_negation() -> None:
@@ -153,16 +153,16 @@ def partition():
 def test_a_real_witness_equals_the_rust_stacks_value_by_value(partition) -> None:
     shape, witness = partition
     values, small = oracle_witness.aux_values()
-    assert np.array_equal(r1cs.expand_aux(shape, witness, 0, shape.num_aux), values)
-    assert (small[r1cs.bit_aux(shape)] == 1).all()
+    assert np.array_equal(evaluation.expand_aux(shape, witness, 0, shape.num_aux), values)
+    assert (small[evaluation.bit_aux(shape)] == 1).all()
 
 
 def test_a_real_witness_has_the_rust_stacks_digests(partition) -> None:
     shape, witness = partition
-    a, b, c = r1cs.evaluate(shape, witness)
+    a, b, c = evaluation.evaluate(shape, witness)
     facts = oracle_witness.facts()[0]
-    assert r1cs.first_false_row(shape, a, b, c) is facts["first_unsatisfied_row"] is None
-    for key, got in r1cs.digests(shape, witness, a, b, c).items():
+    assert evaluation.first_false_row(shape, a, b, c) is facts["first_unsatisfied_row"] is None
+    for key, got in evaluation.digests(shape, witness, a, b, c).items():
         assert got == facts[key], key
 
 
@@ -176,11 +176,11 @@ def test_every_witness_from_its_c1_has_the_rust_stacks_digests(case: str, partit
     made = c1_cases.load(case)
     shape = recorded(made.sector.size)
     witness = fill(shape, *hints(made, partition))
-    abc = r1cs.evaluate(shape, witness)
+    abc = evaluation.evaluate(shape, witness)
     facts = oracle_witness.facts(case)[partition]
     assert facts["partition"] == partition
-    assert r1cs.first_false_row(shape, *abc) is facts["first_unsatisfied_row"] is None
-    got = r1cs.digests(shape, witness, *abc)
+    assert evaluation.first_false_row(shape, *abc) is facts["first_unsatisfied_row"] is None
+    got = evaluation.digests(shape, witness, *abc)
     assert got == {key: facts[key] for key in got}
 
 
@@ -190,12 +190,15 @@ def test_a_flipped_bit_makes_a_named_row_false(partition) -> None:
     block = max(i for i, t in enumerate(shape.repeated.template) if shape.templates[t].bits > 20_000)  # of SHA-256
     bits[shape.prologue.bits + shape.repeated.bits + int(shape.repeated.bit[block])] ^= 1
     flipped = type(witness)(witness.inputs_mont, bits, witness.elems_mont)
-    found = r1cs.first_false_row(shape, *r1cs.evaluate(shape, flipped))
+    found = evaluation.first_false_row(shape, *evaluation.evaluate(shape, flipped))
     assert found is not None
     assert found.segment == f"challenge_1/{shape.repeated.names[block]}"
-    assert found == r1cs.locate_row(shape, found.row)
+    assert found == evaluation.locate_row(shape, found.row)
     assert str(found) == f"row {found.row}: {found.segment}, its row {found.row_in_segment}"
-    assert r1cs.digests(shape, flipped, *r1cs.evaluate(shape, flipped))["aux_blake2s"] != oracle_witness.facts()[0]["aux_blake2s"]
+    assert (
+        evaluation.digests(shape, flipped, *evaluation.evaluate(shape, flipped))["aux_blake2s"]
+        != oracle_witness.facts()[0]["aux_blake2s"]
+    )
 
 
 def test_false_hints_give_a_false_row_and_no_error(partition) -> None:
@@ -204,7 +207,7 @@ def test_false_hints_give_a_false_row_and_no_error(partition) -> None:
     elems = prologue.elems_canon.copy()
     elems[1, 0] ^= np.uint64(1)  # comm_d
     witness = fill(shape, Hints(prologue.bits, elems), repeated)
-    found = r1cs.first_false_row(shape, *r1cs.evaluate(shape, witness))
+    found = evaluation.first_false_row(shape, *evaluation.evaluate(shape, witness))
     assert found is not None
     assert found.segment.startswith("challenge_0/")
 

@@ -10,7 +10,7 @@ import pytest
 from cuzk.errors import UsageError
 from cuzk.field.params import R
 from cuzk.formats import c1, c1_layout, c1_write, registry
-from cuzk.sector import SECTORS
+from cuzk.seal.sector import SECTORS
 from tests.formats import c1_cases as cases
 
 # Exact sizes of bincode files, from the published field layout.

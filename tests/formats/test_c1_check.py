@@ -13,7 +13,7 @@ from cuzk.field.params import R
 from cuzk.formats import c1_check, registry
 from cuzk.formats.c1_check import check
 from cuzk.formats.c1_resolve import resolve
-from cuzk.replica import Replica
+from cuzk.seal.replica import Replica
 from tests.formats import c1_cases as cases
 
 

@@ -13,7 +13,7 @@ from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
 from cuzk.formats import circuit
 from cuzk.formats.circuit import load
-from cuzk.r1cs_digest import digest
+from cuzk.r1cs.digest import digest
 from tests.circuits.expansion import rows
 from tests.conftest import ROOT, VECTORS
 

@@ -8,7 +8,7 @@ import pytest
 
 from cuzk.circuits.params import porep_shape
 from cuzk.formats import manifest
-from cuzk.sector import SECTORS
+from cuzk.seal.sector import SECTORS
 
 # From the table of published files in rust-fil-proofs' parameters.json.
 POREP = {

@@ -1,0 +1,218 @@
+"""One input file to one proof file: read, check, synthesize, prove, verify, write. The partitions follow one another."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuzk import __version__, config
+from cuzk.circuits import witness as witnesses
+from cuzk.circuits.hints import hints
+from cuzk.circuits.template import Shape, Witness
+from cuzk.commands.choices import Ids, choose_device, chosen_partitions
+from cuzk.errors import CuzkError, InternalError, ResourceError, UsageError
+from cuzk.field.limbs import fr_ints
+from cuzk.field.params import R
+from cuzk.files import write_atomically
+from cuzk.formats import c1, c1_check, circuit, randomness, shapes
+from cuzk.groth16 import prove as groth16
+from cuzk.groth16.proof import PROOF_BYTES, Proof
+from cuzk.groth16.verify import verify
+from cuzk.memory import parse_bytes, predicted_peak, refuse_over
+from cuzk.parameters import policy
+from cuzk.progress import Progress
+from cuzk.timing import Timer
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `cuzk prove` was asked for."""
+
+    input_file: Path
+    proof_file: Path
+    params: str = "auto"
+    verify_params: str = "cached"
+    device: str = "auto"
+    ids: Ids = field(default_factory=Ids)
+    partition: int | None = None
+    unsafe_randomness: Path | None = None
+    memory_budget: str | None = None
+    device_memory: str | None = None
+    opts: tuple[str, ...] = ()
+    timings: Path | None = None
+    trace: Path | None = None
+    as_json: bool = False
+
+
+@dataclass(slots=True)
+class Job:
+    """What is to be proved: a shape, its parameters, and for each partition a witness and the verifier's inputs."""
+
+    shape: Shape
+    parameters: policy.Parameters
+    partitions: list[int]
+    witness: Callable[[int], Witness]
+    public_inputs: Callable[[int], list[int]]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def prove(options: Options, start: float) -> dict[str, Any]:
+    """Run the whole pipeline and return the facts of the run. `start` is the process's own start on the monotonic clock.
+
+    Raises  CuzkError of the kind that fits; then nothing was written.
+    """
+    timer = Timer(start)
+    progress = Progress(quiet=options.as_json)
+    timer.root.children.append(_start_phase(timer))
+    progress.announce_compilation()
+    device = choose_device(options.device)
+    if options.opts:
+        raise UsageError("unknown variant", where="--opt", got=options.opts[0], hint="there are no switches in this version")
+    _check_output(options.proof_file)
+    job = _circuit_job(options, timer, progress) if circuit.is_circuit(options.input_file) else _c1_job(options, timer, progress)
+    scalars = _randomness(options, job.partitions)
+    _check_memory(options, job.shape)
+    proofs = _prove_partitions(job, scalars, timer, progress)
+    with timer.phase("write"):
+        write_atomically(options.proof_file, proofs)
+    seconds = timer.stop()
+    result = {
+        "proof": proofs.hex(),
+        "bytes": len(proofs),
+        "partitions": len(job.partitions),
+        **job.facts,
+        "parameters": job.parameters.as_dict(),
+        "verified": True,
+        "device": device,
+        "randomness": "file" if options.unsafe_randomness else "system",
+        "output": str(options.proof_file),
+        "seconds": round(seconds, 3),
+        "phases": timer.totals(),
+        "version": __version__,
+    }
+    facts = {k: v for k, v in result.items() if k not in ("proof", "phases", "seconds")}
+    if options.timings:
+        timer.write_json(options.timings, facts)
+    if options.trace:
+        timer.write_trace(options.trace, facts)
+    if not options.as_json and sys.stderr.isatty():
+        print(timer.table(), file=sys.stderr)
+    return result
+
+
+def _start_phase(timer: Timer) -> Any:
+    from cuzk.timing import Phase
+
+    return Phase("start", 0.0, timer.now())
+
+
+def _check_output(path: Path) -> None:
+    """The proof's place must be writable before hours of work, not after."""
+    parent = path.parent if str(path.parent) else Path()
+    if not parent.is_dir():
+        raise UsageError("the proof's directory does not exist", file=parent, hint="make it, or choose another -o")
+    if path.is_dir():
+        raise UsageError("the proof's name is a directory", file=path, hint="choose another -o")
+    if not os.access(parent, os.W_OK):
+        raise ResourceError("the proof's directory cannot be written", file=parent, hint="choose another -o")
+
+
+def _c1_job(options: Options, timer: Timer, progress: Progress) -> Job:
+    with timer.phase("read_c1"):
+        content = c1.load(options.input_file)
+        replica = options.ids.resolve(content)
+    partitions = chosen_partitions(replica.partitions, options.partition)
+    size = replica.sector.size
+    with timer.phase("srs_load"):
+        located = policy.locate(size, options.params, progress)
+    with timer.phase("check_c1"):
+        c1_check.check(content, replica, progress)
+    with timer.phase("record_shape"):
+        shape = shapes.load_or_record(size, progress)
+    with timer.phase("srs_load"):
+        files = policy.open_checked(located, shape, options.verify_params, progress)
+    if not replica.ids_checked:
+        progress.line("ids not given: the proof is for the replica_id in the C1, which was not cross-checked (--miner, --sector)")
+    return Job(
+        shape,
+        files,
+        partitions,
+        lambda k: witnesses.fill(shape, *hints(content, k)),
+        lambda k: replica.public_inputs(k),
+        {
+            "sector_size": size,
+            "registered_proof": replica.registered_proof,
+            "ids_checked": replica.ids_checked,
+            **({"aggregated": False} if replica.feature == "non-interactive" else {}),
+        },
+    )
+
+
+def _circuit_job(options: Options, timer: Timer, progress: Progress) -> Job:
+    with timer.phase("read_c1"):
+        shape, values = circuit.load(options.input_file)
+    if options.partition not in (None, 0):
+        raise UsageError("a circuit has one partition", where="--partition", expected=0, got=options.partition)
+    with timer.phase("srs_load"):
+        located = policy.locate_circuit(options.input_file, shape.name, options.params)
+        files = policy.open_checked(located, shape, options.verify_params, progress)
+    inputs = fr_ints(values.inputs_mont)[1:]
+    return Job(shape, files, [0], lambda _: values, lambda _: inputs, {"circuit": shape.name, "ids_checked": False})
+
+
+def _randomness(options: Options, partitions: list[int]) -> dict[int, tuple[int, int]]:
+    """r and s of each partition: from the system, or from a file for tests."""
+    if options.unsafe_randomness is None:
+        return {k: (secrets.randbelow(R), secrets.randbelow(R)) for k in partitions}
+    return randomness.read(options.unsafe_randomness, partitions)
+
+
+def _check_memory(options: Options, shape: Shape) -> None:
+    budget = parse_bytes(options.memory_budget, "--memory-budget") if options.memory_budget else config.available_memory()
+    refuse_over(predicted_peak(shape), budget, "--memory-budget" if options.memory_budget else "available memory")
+
+
+def _prove_partitions(job: Job, scalars: dict[int, tuple[int, int]], timer: Timer, progress: Progress) -> bytes:
+    proofs = []
+    where = groth16.queries(job.shape)
+    with progress.bar("proving", 100.0 * len(job.partitions)):
+        for k in job.partitions:
+            timer.partition = k
+            try:
+                with timer.phase("witness"):
+                    values = job.witness(k)
+                proof = groth16.prove(job.shape, values, job.parameters, where, *scalars[k], timer, progress)
+                del values
+                with timer.phase("verify"):
+                    encoded = proof.encode()
+                    if not verify(job.parameters.vk, Proof.decode(encoded), job.public_inputs(k)):
+                        raise InternalError("the proof failed its check by pairing", phase="verify")
+            except CuzkError as error:
+                error.partition = k if error.partition is None else error.partition
+                raise
+            proofs.append(encoded)
+    timer.partition = None
+    data = b"".join(proofs)
+    if len(data) != PROOF_BYTES * len(job.partitions):
+        raise InternalError("proof length", expected=PROOF_BYTES * len(job.partitions), got=len(data))
+    return data
+
+
+def prove_text(result: dict[str, Any]) -> str:
+    """The result for people."""
+    kind = result["parameters"]["kind"]
+    lines = [f"{result['output']}: {result['bytes']} bytes, {result['partitions']} partition(s), verified, {result['seconds']} s"]
+    lines.append(f"parameters: {kind}, {result['parameters']['path']}")
+    if kind == "development":
+        lines.append("  development parameters: no chain accepts this proof")
+    if result.get("aggregated") is False:
+        lines.append("  non-interactive: the concatenation of the partitions, not yet the aggregate that a chain takes")
+    if "sector_size" in result:
+        state = "checked against the replica_id" if result["ids_checked"] else "not cross-checked (give --miner and --sector)"
+        lines.append(f"ids: {state}")
+    return "\n".join(lines)

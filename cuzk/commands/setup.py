@@ -1,0 +1,36 @@
+"""`cuzk setup`: parameters of our own, for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cuzk.commands.choices import choose_device
+from cuzk.errors import UsageError
+from cuzk.formats import circuit, shapes
+from cuzk.parameters import development
+from cuzk.progress import Progress
+
+
+def run(target: str, directory: Path, toxic_waste: Path | None, fresh: bool, device: str, as_json: bool) -> dict[str, Any]:
+    """Write `cuzk-dev-NAME.params`, `.vk` and the sidecar `.json` into a directory, which is made if absent."""
+    from cuzk.circuits.params import parse_size
+
+    if toxic_waste is not None and fresh:
+        raise UsageError("--toxic-waste and --random exclude each other")
+    progress = Progress(quiet=as_json)
+    progress.announce_compilation()
+    choose_device(device)
+    path = Path(target)
+    if path.is_file():
+        shape, _ = circuit.load(path)
+    else:
+        shape = shapes.load_or_record(parse_size(target), progress)
+    waste = development.choose_waste(shape, toxic_waste, fresh)
+    directory.mkdir(parents=True, exist_ok=True)
+    return development.write(shape, waste, directory, progress)
+
+
+def text(result: dict[str, Any]) -> str:
+    """The result for people."""
+    return "\n".join(f"{key:<16} {value}" for key, value in result.items())

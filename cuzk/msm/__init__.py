@@ -1,0 +1,1 @@
+"""Sums of many points: rows, batch-affine trees, Pippenger, fixed bases."""

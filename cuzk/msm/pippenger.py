@@ -1,0 +1,221 @@
+"""Multi-scalar multiplication: sum of s_i P_i over many points of G1 or G2 (Pippenger's buckets).
+
+Scalars are cut into windows of c bits with signed digits. In each window, the points with the same |digit| are summed (a bucket);
+the buckets stand in a rectangle, b = high 2^k + low + 1, whose lines and columns are summed; of those sums, the ones whose weight
+(high, or low + 1) has bit j set are summed for each j. Every one of these steps is a sum of rows by key (`sums`). What is left is
+a sum of 2^e T_e with some 260 points T_e, by doubling and adding.
+
+Source  Pippenger, On the evaluation of powers and monomials, SIAM J. Comput. 9 (1980); signed digits: Booth.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuzk import config, pages, workers
+from cuzk.curve.integers import horner
+from cuzk.errors import InternalError
+from cuzk.field.lanes import LANES
+from cuzk.field.limbs import FR_LIMBS, U64, to_limbs
+from cuzk.kernels import msm_cpu
+from cuzk.msm.rows import Rows, point_limbs, rows_from_be, rows_from_mont, rows_to_mont
+from cuzk.msm.sums import Keyed, Summation
+
+__all__ = ["Rows", "msm", "rows_from_be", "rows_from_mont", "sum_rows", "sum_selected"]
+
+SCALAR_BITS = 255  # r and the sign of its smaller residue: a residue is below 2^254
+U32 = npt.NDArray[np.uint32]
+Progress = Callable[[float], object]
+
+_BATCH = 1 << 15  # entries that make a task worth its overhead
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an MSM is cut: windows of `c` bits, and tasks (first window, last, first point, last)."""
+
+    c: int
+    windows: int
+    tasks: list[tuple[int, int, int, int]]
+
+
+def plan(n: int, threads: int) -> Plan:
+    """The window width and the cut with the least work for the busiest thread, by a count of additions.
+
+    A window costs one addition a point and, for buckets, lines and bits, some 2.2 a bucket.
+    """
+    best: tuple[float, Plan] | None = None
+    for c in range(2, 20):
+        candidate = Plan(c, -(-SCALAR_BITS // c), _tasks(n, -(-SCALAR_BITS // c), threads))
+        load = [0.0] * threads
+        for w0, w1, k0, k1 in candidate.tasks:  # in order, each to the thread that is free first
+            buckets = 1 << (c - 1)
+            i = load.index(min(load))
+            load[i] += (w1 - w0) * (
+                (k1 - k0) * _entry_cost(buckets) + 2.2 * min(buckets, 4 * (k1 - k0)) + 0.1 * buckets + 40
+            ) + 2000
+        if best is None or max(load) < best[0]:
+            best = max(load), candidate
+    assert best is not None
+    return best[1]
+
+
+def _entry_cost(buckets: int) -> float:
+    """An entry's cost in additions; sorting to many places misses the caches."""
+    return 1 + 0.01 * max(0, buckets.bit_length() - 14)
+
+
+def _tasks(n: int, windows: int, threads: int) -> list[tuple[int, int, int, int]]:
+    """Whole windows, several a task if n is small; windows that do not share out among the threads are cut by points."""
+    together = max(1, min(-(-windows // threads), _BATCH // max(1, n)))
+    tasks = -(-windows // together)
+    whole = tasks - tasks % threads if together == 1 else tasks
+    bounds = [(w, min(windows, w + together), 0, n) for w in range(0, whole * together, together)]
+    rest = windows - min(windows, whole * together)
+    if rest:
+        pieces = max(1, min(threads // math.gcd(threads, rest), -(-2 * threads // rest), n // _BATCH))
+        for w in range(windows - rest, windows):
+            bounds += [(w, w + 1, k0, k1) for k0, k1 in workers.ranges(n, pieces)]
+    return bounds
+
+
+def _scalars(scalars_canon: U64, n: int) -> U64:
+    if scalars_canon.shape != (n, FR_LIMBS) or scalars_canon.dtype != np.uint64:
+        raise InternalError("scalars of a wrong shape", expected=f"uint64[{n}, {FR_LIMBS}]", got=str(scalars_canon.shape))
+    return np.require(scalars_canon, requirements=["C", "W"])
+
+
+def msm(rows: Rows, scalars_canon: U64, threads: int | None = None, progress: Progress | None = None) -> U64:
+    """Sum of s_i P_i, complete: equal, opposite and infinite points and all scalars are allowed.
+
+    Shape   scalars_canon uint64[n, 4]; result uint64[12] (G1) or uint64[24] (G2), affine, infinity all zeros
+    Domain  scalars canonical; result Montgomery
+    Range   any scalar below 2^256, taken modulo r: the points must be in the subgroup of order r
+    Cost    about n * 255 / c additions of 5 M + 1 S; 4 * 255 / c bytes a point of scratch
+    Spec    spec.curve.Curve.multiexp
+    """
+    threads = threads or config.thread_count()
+    scalars_canon = _scalars(scalars_canon, len(rows))
+    if not len(rows):
+        return np.zeros(point_limbs(rows.curve), np.uint64)
+    cut = plan(len(rows), threads)
+    keyed = _digits(scalars_canon, cut, threads)
+    keyed[:, rows.infinite] = 0
+    scratch: queue.SimpleQueue[Summation] = queue.SimpleQueue()
+    for _ in range(min(threads, len(cut.tasks))):
+        scratch.put(Summation(rows.curve))
+
+    def task(*bounds: int) -> tuple[U64, U32, U32, bool]:
+        mine = scratch.get()
+        try:
+            return _window_sums(mine, rows, keyed, cut, *bounds)
+        finally:
+            scratch.put(mine)
+
+    parts = []
+    for part in workers.run(task, cut.tasks, threads):
+        parts.append(part)
+        if progress:
+            progress(len(parts) / len(cut.tasks))
+    return _combine(scratch.get(), parts)
+
+
+def _digits(scalars_canon: U64, cut: Plan, threads: int) -> U32:
+    """Keyed entries of every window: |digit| << 1 | sign."""
+    keyed = pages.zeros((cut.windows, len(scalars_canon)), np.uint32)
+    bias = to_limbs([sum(1 << (cut.c * w + cut.c - 1) for w in range(cut.windows - 1))], FR_LIMBS)[0]
+
+    def digits(start: int, stop: int) -> None:
+        msm_cpu.signed_digits(keyed, scalars_canon, bias, cut.c, start, stop)
+
+    workers.over_ranges(digits, len(scalars_canon), 1 << 12, threads=threads)
+    return keyed
+
+
+def _window_sums(
+    scratch: Summation, rows: Rows, keyed: U32, cut: Plan, w0: int, w1: int, k0: int, k1: int
+) -> tuple[U64, U32, U32, bool]:
+    """Buckets, then lines and columns of windows w0..w1 over points k0..k1.
+
+    Returns rows, and for each the weight and the exponent: the sum over them of weight 2^exponent row is the windows' share.
+    """
+    buckets = 1 << (cut.c - 1)
+    low_bits = (cut.c - 1) // 2
+    high, low = buckets >> low_bits, 1 << low_bits
+    entries = [Keyed(keyed[w, k0:k1], (w - w0) * (buckets + 1), base=k0) for w in range(w0, w1)]
+    sums, counts, infinite = scratch.by_key(rows.array, entries, (w1 - w0) * (buckets + 1), False, "buckets")
+    used = min(len(counts), sum(len(e.keyed) for e in entries))
+    index, by_line, by_column = (scratch.array(name, used, np.uint32) for name in ("index", "lines", "columns"))
+    n = msm_cpu.lines(index, by_line, by_column, counts, w1 - w0, buckets, low_bits)
+    both = [Keyed(by_line[:n], 0, index[:n]), Keyed(by_column[:n], 0, index[:n])]
+    stride = 1 + high + low
+    sums, counts, infinite = scratch.by_key(sums, both, (w1 - w0) * stride, infinite, "rectangle")
+    place = np.flatnonzero(counts).astype(np.uint32)
+    window, i = w0 + place // stride, place % stride - 1
+    is_line = i < high
+    weight = np.where(is_line, i, i - high + 1)
+    exponent = window * cut.c + np.where(is_line, low_bits, 0)
+    return sums[place], weight.astype(np.uint32), exponent.astype(np.uint32), infinite
+
+
+def _combine(scratch: Summation, parts: list[tuple[U64, U32, U32, bool]]) -> U64:
+    """The point sum of weight 2^exponent row."""
+    rows, weights, exponents = (np.concatenate([p[k] for p in parts]) for k in range(3))
+    infinite = any(p[3] for p in parts)
+    entries = []
+    for j in range(int(weights.max(initial=0)).bit_length()):
+        index = np.flatnonzero(weights >> np.uint32(j) & np.uint32(1)).astype(np.uint32)
+        entries.append(Keyed((exponents[index] + np.uint32(j + 1)) << np.uint32(1), 0, index))
+    keys = 2 + max((int(e.keyed.max()) >> 1 for e in entries if len(e.keyed)), default=0)
+    sums, counts, _ = scratch.by_key(rows, entries, keys, infinite, "bits")
+    sums[counts == 0] = 0
+    return horner(rows_to_mont(scratch.curve, sums[1:]))
+
+
+def sum_rows(rows: Rows, threads: int | None = None, progress: Progress | None = None) -> U64:
+    """Sum of all points; see `sum_selected`."""
+    return sum_selected(rows, np.arange(len(rows), dtype=np.uint32), threads, progress)
+
+
+def sum_selected(rows: Rows, index: npt.NDArray[Any], threads: int | None = None, progress: Progress | None = None) -> U64:
+    """Sum of the points that `index` names, complete.
+
+    Shape   index uint32[m] (others are converted); result uint64[12] (G1) or uint64[24] (G2), affine, infinity all zeros
+    Cost    an addition of 5 M + 1 S a point
+    """
+    threads = threads or config.thread_count()
+    index = np.ascontiguousarray(index, np.uint32)
+    if len(rows.infinite):
+        finite = np.ones(len(rows), np.bool_)
+        finite[rows.infinite] = False
+        index = index[finite[index]]
+    if not len(index):
+        return np.zeros(point_limbs(rows.curve), np.uint64)
+    scratch: queue.SimpleQueue[Summation] = queue.SimpleQueue()
+    for _ in range(threads):
+        scratch.put(Summation(rows.curve))
+
+    def piece(start: int, stop: int) -> tuple[U64, bool]:
+        mine = scratch.get()
+        try:
+            sums, infinite = mine.all(rows.array, index[start:stop], False)
+            return sums.copy(), infinite
+        finally:
+            scratch.put(mine)
+
+    parts = []
+    bounds = workers.ranges(len(index), max(1, min(4 * threads, len(index) // 4096)), LANES)
+    for part in workers.run(piece, bounds, threads):
+        parts.append(part)
+        if progress:
+            progress(len(parts) / len(bounds))
+    together = np.concatenate([p[0] for p in parts])
+    sums, _ = scratch.get().all(together, np.arange(len(together), dtype=np.uint32), any(p[1] for p in parts))
+    return horner(rows_to_mont(rows.curve, sums))

@@ -1,0 +1,1 @@
+"""Which parameter files a run takes, and our own for tests."""

@@ -1,0 +1,255 @@
+"""Parameters of our own, for tests: made from known waste, and accepted by no chain.
+
+A directory holds `cuzk-dev-NAME.params` and `cuzk-dev-NAME.vk` in the standard format, and `cuzk-dev-NAME.json`, which says what
+they are. The JSON file is written last, so its presence means that the others are whole. Each file appears by rename.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cuzk import __version__, config
+from cuzk.circuits.template import Shape
+from cuzk.errors import MalformedInput, ParametersError, ResourceError, UsageError
+from cuzk.files import replacing, write_atomically
+from cuzk.formats import srs, toxic_waste
+from cuzk.groth16.crs import VECTORS, Lengths
+from cuzk.groth16.setup import Setup, ToxicWaste, development_tag, development_waste, lengths, memory_need, random_waste
+from cuzk.progress import Progress
+from cuzk.r1cs import digest
+from cuzk.seal.sector import BY_SIZE
+
+WARNING = "development parameters of cuzk: for tests only, accepted by no chain"
+MAX_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The three files of one circuit in a directory."""
+
+    params: Path
+    vk: Path
+    sidecar: Path
+
+    @classmethod
+    def of(cls, directory: Path, name: str) -> Files:
+        """The files for a circuit of this name.
+
+        Raises  MalformedInput if the name cannot be part of a file name
+        """
+        if not re.fullmatch(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME - 1}}}", name):
+            raise MalformedInput(
+                "this circuit name cannot be part of a file name",
+                expected=f"1 to {MAX_NAME} letters, digits, dots, hyphens and underscores",
+                got=repr(name[:MAX_NAME]),
+                hint="rename the circuit",
+            )
+        return cls(*(directory / f"cuzk-dev-{name}.{ending}" for ending in ("params", "vk", "json")))
+
+
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """Toxic waste and where it is from, in words that may be shown."""
+
+    secret: ToxicWaste
+    origin: str  # public | file | random
+    tag: str | None = None  # what public waste is derived from
+
+
+def label_of(shape: Shape) -> str:
+    """What the public waste of a circuit is named after: the sector size, or the circuit."""
+    size = shape.facts.get("sector_size")
+    return BY_SIZE[size].name if isinstance(size, int) else shape.name
+
+
+def choose_waste(shape: Shape, file: Path | None = None, fresh: bool = False) -> Waste:
+    """The waste that `cuzk setup` was asked for: from a file, fresh, or else the public one.
+
+    Raises  UsageError if both were asked for; MalformedInput for a bad file
+    """
+    if file is not None and fresh:
+        raise UsageError("--toxic-waste and --random exclude each other")
+    if file is not None:
+        return Waste(toxic_waste.read(file), "file")
+    if fresh:
+        return Waste(random_waste(), "random")
+    label = label_of(shape)
+    return Waste(development_waste(label), "public", development_tag(label))
+
+
+def read_sidecar(files: Files) -> dict[str, Any] | None:
+    """What the sidecar says; None where there is none.
+
+    Raises  ParametersError if it is unreadable
+    """
+    try:
+        content = json.loads(files.sidecar.read_bytes())
+        if not isinstance(content, dict):
+            raise ValueError("no object")
+        Lengths(**content["lengths"])
+        for part in ("params", "vk"):
+            int(content[part]["bytes"])
+            bytes.fromhex(content[part]["sha256"])
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ParametersError("the file cannot be read", file=files.sidecar, got=error.strerror) from error
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ParametersError(
+            "the file that describes development parameters is damaged",
+            file=files.sidecar,
+            expected="a JSON object with lengths, params and vk",
+            got="another content",
+            hint=f"delete {files.sidecar.parent / files.params.stem}.*; cuzk setup makes them again",
+        ) from None
+    return content
+
+
+def circuit_digest(shape: Shape) -> str | None:
+    """Tells apart explicit circuits of the same name; sector sizes name theirs."""
+    return None if "sector_size" in shape.facts else str(digest.digest(shape)["digest"])
+
+
+def refuse_too_large(shape: Shape, directory: Path, where: str) -> None:
+    """Raise ResourceError unless disk and memory suffice for a setup."""
+    for what, need, have in (
+        ("memory", memory_need(shape), config.available_memory()),
+        ("disk", lengths(shape).file_bytes + (1 << 20), shutil.disk_usage(directory).free),
+    ):
+        if need > have:
+            raise ResourceError(
+                f"not enough {what} to make development parameters of {shape.name}",
+                file=directory,
+                where=where,
+                expected=f"{need} bytes ({need / (1 << 30):.1f} GiB)",
+                got=f"{have} bytes ({have / (1 << 30):.1f} GiB)",
+                hint="use Filecoin's parameters (--params DIR), or a machine with more of it",
+            )
+
+
+def write(shape: Shape, waste: Waste, directory: Path, progress: Progress) -> dict[str, Any]:
+    """Make the three files in `directory` (made if absent). Returns what the sidecar says, and the paths.
+
+    Raises  ResourceError if disk or memory do not suffice; MalformedInput for a circuit with an unconstrained variable
+    """
+    files = Files.of(directory, shape.name)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResourceError("cannot make the directory", file=directory, got=error.strerror, hint="choose another one") from error
+    refuse_too_large(shape, directory, "cuzk setup")
+    began = time.monotonic()
+    total = lengths(shape)
+    with progress.bar(f"parameters {shape.name}", total.points + 2 * total.b, "point"):
+        progress.label("evaluating the columns at tau")
+        reference = Setup(shape, waste.secret)
+        with contextlib.suppress(FileNotFoundError):
+            files.sidecar.unlink()  # what it says does not hold from here on
+        with replacing(files.params) as file:
+            digests = srs.write(file, reference, progress)
+    vk = reference.vk_be()
+    write_atomically(files.vk, vk)
+    content = {
+        "what": WARNING,
+        "circuit": shape.name,
+        "circuit_digest": circuit_digest(shape),
+        **({"sector_size": shape.facts["sector_size"]} if "sector_size" in shape.facts else {}),
+        "toxic_waste": waste.origin,
+        "toxic_tag": waste.tag,
+        "lengths": asdict(reference.lengths),
+        "params": {"file": files.params.name, "bytes": reference.lengths.file_bytes, "sha256": digests["file"]},
+        "vk": {"file": files.vk.name, "bytes": len(vk), "sha256": hashlib.sha256(vk).hexdigest()},
+        "vectors": {name: {"points": reference.lengths.vector(name), "sha256": digests[name]} for name, _ in VECTORS},
+        "made_by": f"cuzk {__version__}",
+    }
+    write_atomically(files.sidecar, json.dumps(content, indent=1).encode() + b"\n")
+    return {**content, "directory": str(directory), "seconds": round(time.monotonic() - began, 3)}
+
+
+def default_directory() -> Path:
+    """Where development parameters are kept for `--params auto` and `dev`."""
+    return config.cache_dir() / "params"
+
+
+def _usable(files: Files, wanted: Lengths, digest: str | None) -> bool:
+    """Whether the files are complete and for this circuit. Damage after completion is found by the reader, not here."""
+    try:
+        content = read_sidecar(files)
+    except ParametersError:
+        return False
+    if content is None or Lengths(**content["lengths"]) != wanted or content.get("circuit_digest") != digest:
+        return False
+    return files.params.exists() and files.vk.exists()
+
+
+def ensure(shape: Shape, progress: Progress) -> Files:
+    """The development parameters of a circuit in the cache directory, made when absent, half made or of an older circuit.
+
+    Of two processes the second waits for the first and says so; the lock is the kernel's and dies with its holder.
+    Raises  ResourceError if they cannot be made here
+    """
+    directory = default_directory()
+    files = Files.of(directory, shape.name)
+    wanted, digest = lengths(shape), circuit_digest(shape)
+    if _usable(files, wanted, digest):
+        return files
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        refuse_too_large(shape, directory, "--params dev")
+        with _only_one(directory / f".cuzk-dev-{shape.name}.lock", f"development parameters of {shape.name}", progress):
+            if _usable(files, wanted, digest):
+                return files
+            _sweep(files)
+            gib = wanted.file_bytes / (1 << 30)
+            progress.line(f"making development parameters of {shape.name} ({gib:.2f} GiB), once, in {directory}")
+            write(shape, choose_waste(shape), directory, progress)
+    except OSError as error:
+        raise ResourceError(
+            "development parameters cannot be kept",
+            file=error.filename or directory,
+            got=error.strerror,
+            hint="set CUZK_CACHE_DIR to a directory that can be written",
+        ) from error
+    return files
+
+
+def _sweep(files: Files) -> None:
+    """Remove what a killed process left half written."""
+    for path in (files.params, files.vk, files.sidecar):
+        for left in path.parent.glob(f".{path.name}.*.part"):
+            with contextlib.suppress(OSError):
+                left.unlink()
+
+
+@contextlib.contextmanager
+def _only_one(lock: Path, what: str, progress: Progress) -> Iterator[None]:
+    """Hold a lock file's kernel lock; a second process says who it waits for."""
+    with lock.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.line(f"waiting for {_holder(lock)}, which makes {what}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        file.write(f"{os.getpid()} {time.time():.0f}\n")
+        file.flush()
+        yield
+
+
+def _holder(lock: Path) -> str:
+    try:
+        pid, since = lock.read_text().split()
+        return f"process {int(pid)} (for {max(0, time.time() - int(since)):.0f} s)"
+    except (OSError, ValueError):
+        return "another process"

@@ -1,0 +1,1 @@
+"""Recorded constraint systems at work: witness programs, row values, columns, densities, digests."""

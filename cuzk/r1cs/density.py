@@ -1,0 +1,69 @@
+"""Which variables occur in A and in B: these, and only these, have points in the parameters' queries.
+
+Source  bellperson src/groth16/generator.rs and prover/native.rs (DensityTracker) at d1fa22c.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cuzk.circuits.template import INDEX_MASK, INPUT, LOCAL_BIT, LOCAL_ELEM, PORT, TAG_SHIFT, U32, Matrix, Shape, Stage
+from cuzk.r1cs.placement import Bools, local_positions, port_positions
+
+
+class Densities(NamedTuple):
+    """One entry a variable: whether it has a coefficient in the matrix. All inputs count as in A (Groth16's last rows)."""
+
+    a_aux: Bools  # (num_aux,)
+    b_inputs: Bools  # (num_inputs,) ONE first
+    b_aux: Bools  # (num_aux,)
+
+
+def _used(matrix: Matrix) -> list[U32]:
+    """The indices that occur in a matrix, for each tag."""
+    refs = np.unique(matrix.cols)
+    return [refs[refs >> np.uint32(TAG_SHIFT) == tag] & np.uint32(INDEX_MASK) for tag in range(4)]
+
+
+def _mark(shape: Shape, stage: Stage, name: str, prologue: Bools, aux: Bools, inputs: Bools) -> None:
+    """Set the entries of all variables that occur in matrix `name` of one stamp of a stage. `inputs` has ONE first."""
+    local = local_positions(shape)
+    port_aux, port_in_prologue = port_positions(shape, stage)
+    used = [_used(getattr(t, name)) for t in shape.templates]
+    for s, number in enumerate(stage.template):
+        mine, (bits, elems) = used[number], local[number]
+        aux[bits[mine[LOCAL_BIT]] + stage.aux[s]] = True
+        aux[elems[mine[LOCAL_ELEM]] + stage.aux[s]] = True
+        ports = mine[PORT] + stage.port_ptr[s]
+        outside = port_in_prologue[ports]
+        prologue[port_aux[ports[outside]]] = True
+        aux[port_aux[ports[~outside]]] = True
+        inputs[np.where(mine[INPUT] == 0, np.uint32(0), mine[INPUT] + stage.input[s])] = True
+
+
+def _of_matrix(shape: Shape, name: str) -> tuple[Bools, Bools]:
+    """(inputs, aux) that occur in one matrix."""
+    prologue = np.zeros(shape.prologue.aux_total, np.bool_)
+    inputs = np.zeros(1 + shape.prologue.inputs, np.bool_)
+    _mark(shape, shape.prologue, name, prologue, prologue, inputs)
+    stamp = np.zeros(shape.repeated.aux_total, np.bool_)
+    stamp_inputs = np.zeros(1 + shape.repeated.inputs, np.bool_)
+    if shape.repeats:
+        _mark(shape, shape.repeated, name, prologue, stamp, stamp_inputs)
+        inputs[0] |= stamp_inputs[0]
+    return (
+        np.concatenate([inputs, np.tile(stamp_inputs[1:], shape.repeats)]),
+        np.concatenate([prologue, np.tile(stamp, shape.repeats)]),
+    )
+
+
+def densities(shape: Shape) -> Densities:
+    """The density bits of the whole constraint system.
+
+    Cost    about a second and one byte a variable and matrix at 32 GiB
+    """
+    _, a_aux = _of_matrix(shape, "a")
+    b_inputs, b_aux = _of_matrix(shape, "b")
+    return Densities(a_aux, b_inputs, b_aux)

@@ -1,0 +1,1 @@
+"""What the chain and a sealed sector are made of: sizes, graph, challenges, ids, vanilla proofs."""
