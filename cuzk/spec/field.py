@@ -96,7 +96,7 @@ class PrimeField:
     def sqrt(self, a: int) -> int | None:
         """A square root of `a`, or None. The modulus has to be 3 modulo 4: then a^((p+1)/4) is one if there is one."""
         if self.modulus % 4 != 3:
-            raise NotImplementedError("square roots are only needed in the coordinate field, whose modulus is 3 mod 4")
+            raise ValueError("square roots are only needed in the coordinate field, whose modulus is 3 mod 4")
         root = pow(a, (self.modulus + 1) // 4, self.modulus)
         return root if root * root % self.modulus == a % self.modulus else None
 
