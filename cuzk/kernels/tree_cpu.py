@@ -37,7 +37,7 @@ from cuzk.kernels.inverse_cpu import inverse
 FP_WORDS = lanes.limb_count("fp")
 CHUNK = 16384 // LANES  # entries of a lane that go through all levels before the next chunk starts
 BLOCK = 1024 // LANES  # additions of a lane that share an inversion, first level
-LATER_BLOCK = 2048 // LANES  # ... later levels
+LATER_BLOCK = 4096 // LANES  # ... later levels
 RUN = 512  # longest run
 PREFETCH = 8 if LANES > 1 else 4  # additions ahead
 ENTRY_PADDING = 2 * LANES * (PREFETCH + 1)  # entries that may be read (not used) past the last

@@ -67,6 +67,12 @@ def all_ones(bench: Bench) -> list[int]:
     return [bench.modulus - 1] * (bench.elements * bench.cls.LANES)
 
 
+@pytest.fixture(params=["plain", "Karatsuba"], autouse=True)
+def product_form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both forms of the IFMA product, whatever suits this host."""
+    monkeypatch.setattr(binding, "get_host_cpu_name", lambda: "znver4" if request.param == "Karatsuba" else "icelake-server")
+
+
 @pytest.fixture(params=[(p, f) for p in PATHS for f in MODULI], ids=lambda v: "-".join(v))
 def where(request: pytest.FixtureRequest) -> tuple[str, str]:
     return request.param
