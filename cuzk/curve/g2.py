@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cuzk.curve.group import group
 from cuzk.curve.weierstrass import formulas, multiplication
 from cuzk.field import fp2
@@ -58,8 +56,3 @@ def g2_neg(a_mont: U64) -> U64:
 def g2_mul(point_mont: U64, scalar: int) -> U64:
     """k P for one affine point uint64[24], 0 <= k < 2^256."""
     return GROUP.mul(point_mont, scalar)
-
-
-def g2_combine(points_mont: U64, scalars: Sequence[int]) -> U64:
-    """The sum of k_i P_i; points uint64[n, 24], 0 <= k < 2^256. One thread, for hundreds of points."""
-    return GROUP.combine(points_mont, scalars)

@@ -109,7 +109,7 @@ def test_scalars_out_of_range_are_refused() -> None:
         with pytest.raises(ValueError, match="scalars"):
             g1.g1_mul(g1.GENERATOR, bad)
         with pytest.raises(ValueError, match="scalars"):
-            g2.g2_combine(g2.GENERATOR.reshape(1, -1), [bad])
+            g2.GROUP.combine(g2.GENERATOR.reshape(1, -1), [bad])
 
 
 @BOTH
