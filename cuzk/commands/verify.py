@@ -12,7 +12,7 @@ from cuzk.errors import MalformedInput, UsageError
 from cuzk.field.params import R
 from cuzk.formats import c1, vk
 from cuzk.groth16.keys import VerifyingKey
-from cuzk.groth16.proof import PROOF_BYTES, Proof
+from cuzk.groth16.proof import PROOF_BYTES, Proof, decode_proofs
 from cuzk.groth16.verify import verify_many
 from cuzk.parameters import policy
 from cuzk.progress import Progress
@@ -48,8 +48,8 @@ def verify_command(options: Options) -> dict[str, Any]:
             "nothing to verify against", expected="--c1 C1, or --vk VK with --inputs FILE", hint="see cuzk verify --help"
         )
     key, trailing = _key_file(options.vk_file)
-    lists, encoded = _explicit(options.inputs_file, options.proof_file)
-    return _result(key, encoded, lists, {"vk": str(options.vk_file), "vk_trailing_bytes": trailing})
+    lists, proofs = _explicit(options.inputs_file, options.proof_file)
+    return _result(key, proofs, lists, {"vk": str(options.vk_file), "vk_trailing_bytes": trailing})
 
 
 def _key_file(path: Path) -> tuple[VerifyingKey, int]:
@@ -64,30 +64,17 @@ def _against_c1(options: Options, c1_file: Path, progress: Progress) -> dict[str
         raise UsageError("--c1 and --inputs exclude each other")
     replica = options.ids.resolve(c1.load(c1_file))
     partitions = chosen_partitions(replica.partitions, options.partition)
-    encoded = _split(options.proof_file, len(partitions))
+    proofs = decode_proofs(options.proof_file.read_bytes(), len(partitions), file=options.proof_file)
     if options.vk_file is not None:
         key, trailing = _key_file(options.vk_file)
     else:
         key, trailing = policy.verifying_key(replica.sector.size, options.params, progress), 0
     lists = [replica.public_inputs(k) for k in partitions]
-    return _result(key, encoded, lists, {"ids_checked": replica.ids_checked, "vk_trailing_bytes": trailing})
+    return _result(key, proofs, lists, {"ids_checked": replica.ids_checked, "vk_trailing_bytes": trailing})
 
 
-def _split(path: Path, count: int) -> list[tuple[bytes, int]]:
-    """A proof file as `count` encodings with their offsets. Raises MalformedInput on any other length."""
-    data = path.read_bytes()
-    if len(data) != PROOF_BYTES * count:
-        raise MalformedInput(
-            "wrong length of a proof",
-            file=path,
-            expected=f"{PROOF_BYTES} × {count} = {PROOF_BYTES * count} bytes",
-            got=f"{len(data)} bytes",
-        )
-    return [(data[i : i + PROOF_BYTES], i) for i in range(0, len(data), PROOF_BYTES)]
-
-
-def _explicit(inputs_file: Path, proof_file: Path | None) -> tuple[list[list[int]], list[tuple[bytes, int]]]:
-    """Input lists and encoded proofs of the three forms of `--inputs`."""
+def _explicit(inputs_file: Path, proof_file: Path | None) -> tuple[list[list[int]], list[Proof]]:
+    """Input lists and proofs of the three forms of `--inputs`."""
     try:
         content = json.loads(inputs_file.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -105,7 +92,7 @@ def _explicit(inputs_file: Path, proof_file: Path | None) -> tuple[list[list[int
         ]
         if not lists:
             raise MalformedInput("an empty list of proofs", file=inputs_file, where="$")
-        return lists, [(p, 0) for p in proofs]
+        return lists, [Proof.decode(data, file=inputs_file) for data in proofs]
     given = _member(content, "public_inputs_le", "$", inputs_file)
     if proof_file is None:
         raise UsageError("no proof given", expected="cuzk verify PROOF --vk VK --inputs FILE")
@@ -114,7 +101,7 @@ def _explicit(inputs_file: Path, proof_file: Path | None) -> tuple[list[list[int
     lists = [
         _scalars(g, f"$.public_inputs_le[{i}]" if nested else "$.public_inputs_le", inputs_file) for i, g in enumerate(groups)
     ]
-    return lists, _split(proof_file, len(lists))
+    return lists, decode_proofs(proof_file.read_bytes(), len(lists), file=proof_file)
 
 
 def _member(value: Any, key: str, where: str, file: Path) -> Any:
@@ -145,8 +132,7 @@ def _scalars(value: Any, where: str, file: Path) -> list[int]:
     return out
 
 
-def _result(key: VerifyingKey, encoded: list[tuple[bytes, int]], lists: list[list[int]], facts: dict[str, Any]) -> dict[str, Any]:
-    proofs = [Proof.decode(data, offset=offset) for data, offset in encoded]
+def _result(key: VerifyingKey, proofs: list[Proof], lists: list[list[int]], facts: dict[str, Any]) -> dict[str, Any]:
     verdicts = verify_many(key, proofs, lists)
     return {"valid": all(verdicts), "proofs": verdicts, **facts}
 
