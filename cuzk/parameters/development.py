@@ -26,6 +26,7 @@ from cuzk.files import replacing, write_atomically
 from cuzk.formats import srs, toxic_waste
 from cuzk.groth16.crs import VECTORS, Lengths
 from cuzk.groth16.setup import Setup, ToxicWaste, development_tag, development_waste, lengths, memory_need, random_waste
+from cuzk.memory import predicted_peak
 from cuzk.progress import Progress
 from cuzk.r1cs import digest
 from cuzk.seal.sector import BY_SIZE
@@ -121,15 +122,15 @@ def circuit_digest(shape: Shape) -> str | None:
     return None if "sector_size" in shape.facts else str(digest.digest(shape)["digest"])
 
 
-def refuse_too_large(shape: Shape, directory: Path, where: str) -> None:
-    """Raise ResourceError unless disk and memory suffice for a setup."""
+def refuse_too_large(shape: Shape, directory: Path, where: str, memory: int) -> None:
+    """Raise ResourceError unless there are `memory` bytes of memory, and room on the disk for the files."""
     for what, need, have in (
-        ("memory", memory_need(shape), config.available_memory()),
+        ("memory", memory, config.available_memory()),
         ("disk", lengths(shape).file_bytes + (1 << 20), shutil.disk_usage(directory).free),
     ):
         if need > have:
             raise ResourceError(
-                f"not enough {what} to make development parameters of {shape.name}",
+                f"not enough {what} for development parameters of {shape.name}",
                 file=directory,
                 where=where,
                 expected=f"{need} bytes ({need / (1 << 30):.1f} GiB)",
@@ -148,7 +149,7 @@ def write(shape: Shape, waste: Waste, directory: Path, progress: Progress) -> di
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ResourceError("cannot make the directory", file=directory, got=error.strerror, hint="choose another one") from error
-    refuse_too_large(shape, directory, "cuzk setup")
+    refuse_too_large(shape, directory, "cuzk setup", memory_need(shape))
     began = time.monotonic()
     total = lengths(shape)
     with progress.bar(f"parameters {shape.name}", total.points + 2 * total.b, "point"):
@@ -206,7 +207,8 @@ def ensure(shape: Shape, progress: Progress) -> Files:
         return files
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        refuse_too_large(shape, directory, "--params dev")
+        # Parameters that this machine could make, but not prove with, would be made for nothing.
+        refuse_too_large(shape, directory, "--params dev", max(memory_need(shape), predicted_peak(shape)))
         with _only_one(directory / f".cuzk-dev-{shape.name}.lock", f"development parameters of {shape.name}", progress):
             if _usable(files, wanted, digest):
                 return files

@@ -477,6 +477,12 @@ def test_need_and_have(cubic: Any, lines: Lines, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(ResourceError, match="memory") as caught:
             made(cubic, lines)
         assert caught.value.code == 7 and "1000 bytes" in str(caught.value.got) and "GiB" in str(caught.value.expected)
+    with monkeypatch.context() as patched:  # enough to make them, but not to prove with them
+        patched.setattr(config, "available_memory", lambda: 64 * GIB)
+        patched.setattr(development, "predicted_peak", lambda _: 65 * GIB)
+        with pytest.raises(ResourceError, match="memory") as caught:
+            made(cubic, lines)
+        assert "65.0 GiB" in str(caught.value.expected) and "64.0 GiB" in str(caught.value.got)
     with monkeypatch.context() as patched:
         patched.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 8, 2))
         with pytest.raises(ResourceError, match="disk") as caught:
