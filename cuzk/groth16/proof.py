@@ -52,3 +52,15 @@ class Proof:
             for name, curve, i, j in _PARTS
         )
         return cls(a, b, c)
+
+
+def decode_proofs(data: bytes, count: int, *, file: object = None) -> list[Proof]:
+    """A proof file of `count` proofs, one after the other. Raises MalformedInput as `Proof.decode`, and for another length."""
+    if len(data) != PROOF_BYTES * count:
+        raise MalformedInput(
+            "wrong length of a proof",
+            file=file,
+            expected=f"{PROOF_BYTES} × {count} = {PROOF_BYTES * count} bytes",
+            got=f"{len(data)} bytes",
+        )
+    return [Proof.decode(data[i : i + PROOF_BYTES], file=file, offset=i) for i in range(0, len(data), PROOF_BYTES)]

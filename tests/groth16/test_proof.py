@@ -7,7 +7,7 @@ import pytest
 from cuzk.curve.encoding import Fault
 from cuzk.errors import MalformedInput
 from cuzk.field.params import P
-from cuzk.groth16.proof import Proof
+from cuzk.groth16.proof import PROOF_BYTES, Proof, decode_proofs
 from cuzk.spec import encoding as spec_encoding
 from cuzk.spec.curve import G1, G2
 from tests.curve.conftest import outside_subgroup
@@ -56,6 +56,9 @@ def test_wrong_lengths(length: int) -> None:
     with pytest.raises(MalformedInput, match="wrong length") as caught:
         Proof.decode(data)
     assert caught.value.got == f"{length} bytes"
+    with pytest.raises(MalformedInput, match="wrong length") as caught:
+        decode_proofs(data, 1)
+    assert caught.value.expected == "192 × 1 = 192 bytes"
 
 
 def test_elements_in_another_order_are_refused() -> None:
@@ -63,6 +66,20 @@ def test_elements_in_another_order_are_refused() -> None:
     for data in (b + a + c, a + c + b):
         with pytest.raises(MalformedInput):
             Proof.decode(data)
+
+
+def test_many_proofs_in_one_file() -> None:
+    data = b"".join(d for _, d in cases_of("2kib-non-interactive"))
+    proofs = decode_proofs(data, 13, file="p")
+    assert b"".join(p.encode() for p in proofs) == data
+    for count in (12, 14, 0):
+        with pytest.raises(MalformedInput, match="wrong length"):
+            decode_proofs(data, count)
+    spoilt = bytearray(data)
+    spoilt[5 * PROOF_BYTES + 48] &= 0x7F
+    with pytest.raises(MalformedInput, match="element B") as caught:
+        decode_proofs(bytes(spoilt), 13, file="p")
+    assert caught.value.where == f"byte {5 * PROOF_BYTES + 48}"
 
 
 def test_encoding_agrees_with_the_specification() -> None:
