@@ -23,12 +23,13 @@ LANES, LIMBS = lanes.LANES, lanes.limb_count("fr")
 _ELEMENT = LIMBS * LANES  # words of a lane vector of elements
 _WORDS = FR_LIMBS * LANES  # words of the same elements in a container
 _CHAINS = 4  # independent chains of products, to hide the latency of one
-_SHIFT = lanes.radix("fr").bit_length() - FR_RADIX.bit_length()  # log2(D / S)
+RADIX = lanes.radix("fr")
+_SHIFT = RADIX.bit_length() - FR_RADIX.bit_length()  # log2(D / S)
 
 
 def encode(values: Sequence[int]) -> U64:
     """Integers as constants for lanes: Montgomery form and limbs of this process's path, uint64[n, limbs]."""
-    words = to_limbs((v * lanes.radix("fr") % R for v in values), FR_LIMBS)
+    words = to_limbs((v * RADIX % R for v in values), FR_LIMBS)
     if lanes.BITS == LIMB_BITS:
         return words
     out = np.zeros((len(words), LIMBS), np.uint64)
@@ -234,7 +235,7 @@ def powers(x: int, n: int, factor: int = 1) -> U64:
     words, step = out.reshape(-1), encode([pow(x, block, R)]).reshape(-1)
 
     def task(start: int, stop: int) -> None:
-        value, first = factor * pow(x, start, R) % R * pow(lanes.radix("fr"), -1, R) * FR_RADIX % R, []
+        value, first = factor * pow(x, start, R) % R * pow(RADIX, -1, R) * FR_RADIX % R, []
         for _ in range(block):
             first.append(value)
             value = value * x % R
@@ -255,7 +256,7 @@ def invert(a_mont: U64) -> U64:
     """
     n = len(a_mont)
     out = np.empty((n, FR_LIMBS), np.uint64)
-    ratio = FR_RADIX * pow(lanes.radix("fr"), -1, R)
+    ratio = FR_RADIX * pow(RADIX, -1, R)
     factor = _vector(ratio * ratio % R)
     exponent = np.array([int(bit) for bit in f"{R - 2:b}"], np.uint8)
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from cuzk.errors import InternalError
-from cuzk.field import lanes
-from cuzk.field.fr_vector import words_of
+from cuzk.field.fr_vector import RADIX, words_of
 from cuzk.field.limbs import FR_LIMBS, FR_RADIX, U64, fr_ints, to_limbs
 from cuzk.field.params import FR_GENERATOR, R
 from cuzk.kernels import ntt_cpu
@@ -43,7 +42,7 @@ def quotient(a_mont: U64, b_mont: U64, c_mont: U64, domain: Domain) -> U64:
         return _small(a_mont, b_mont, c_mont, domain)
     m, shift = domain.size, pow(FR_GENERATOR, -1, R)
     # A product of lanes divides by the radix of the path, so that with containers a S, b S, c S it is a b S^2 / radix.
-    product = FR_RADIX * FR_RADIX * pow(lanes.radix("fr"), -1, R) % R
+    product = FR_RADIX * FR_RADIX * pow(RADIX, -1, R) % R
     plain = pow(m, -1, R)
     of_c = plain * product * pow(FR_RADIX, -1, R) % R
     final = plain * pow((pow(FR_GENERATOR, m, R) - 1) * product, -1, R) % R

@@ -20,8 +20,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 
-from cuzk.field.emit import I64, Element, Emitter
+from cuzk.field.emit import I32, I64, Element, Emitter, function_in
 from cuzk.field.lanes import LANES, limb_count, operation
 from cuzk.field.limbs import FR_LIMBS
 from cuzk.jit import kernel, shared
@@ -32,6 +33,9 @@ LIMBS = limb_count("fr")
 ELEMENT = LIMBS * LANES  # words of a lane vector of elements in scratch
 ROW = PER * ELEMENT  # words of a row of scratch
 PACKED = FR_LIMBS * LANES  # words of a lane vector of elements in memory
+LINE = 8  # words of a cache line
+AHEAD = int(__import__("os").environ.get("AHEAD","16"))  # rows
+NTA = int(__import__("os").environ.get("NTA","0"))  # rows
 LEAF = 64  # rows that are finished while they are in the first-level cache
 POWERS = 64  # rows of scratch for the powers that make the twiddles between passes
 SPARE = POWERS + 8  # rows of scratch after the block
@@ -112,11 +116,24 @@ def _words(e: Emitter, p: Any, first: int = 0) -> Element:
     return [e.b.load(e.b.gep(p, [I64(first + j)]), align=8) for j in range(FR_LIMBS)]
 
 
+def _prefetch(e: Emitter, pointer: Any) -> None:
+    """Fetch PACKED words to the first-level cache, past the second one, which holds the block."""
+    byte = ir.IntType(8).as_pointer()
+    fetch = function_in(e.b.module, "llvm.prefetch.p0", ir.VoidType(), [byte, I32, I32, I32])
+    words = e.b.bitcast(pointer, I64.as_pointer())
+    for word in range(0, PACKED, LINE):
+        e.b.call(fetch, [e.b.bitcast(e.b.gep(words, [I64(word)]), byte), I32(0), I32(NTA), I32(1)])
+
+
 def _load_packed(e: Emitter, p: list[Any]) -> None:
+    """Packed elements to scratch; those at p[2] come later."""
+    _prefetch(e, p[2])
     e.store(p[0], e.from_words(_words(e, p[1])))
 
 
 def _load_container(e: Emitter, p: list[Any]) -> None:
+    """As `_load_packed`, from a container."""
+    _prefetch(e, p[2])
     e.store(p[0], e.from_words(e.deinterleave(_words(e, p[1]))))
 
 
@@ -178,8 +195,8 @@ butterfly = operation("ntt_butterfly", "fr", 2, _butterfly)
 mul = operation("ntt_mul", "fr", 3, _mul)
 scale = operation("ntt_scale", "fr", 2, _scale)
 twist = operation("ntt_twist", "fr", 3, _twist)
-load_packed = operation("ntt_load_packed", "fr", 2, _load_packed)
-load_container = operation("ntt_load_container", "fr", 2, _load_container)
+load_packed = operation("ntt_load_packed", "fr", 3, _load_packed)
+load_container = operation("ntt_load_container", "fr", 3, _load_container)
 store_packed = operation("ntt_store_packed", "fr", 2, _store_packed)
 store_container = operation("ntt_store_container", "fr", 3, _store_container)
 mul_packed = operation("ntt_mul_packed", "fr", 2, _mul_packed)
@@ -322,14 +339,15 @@ def _load_rows(s: Any, k: int, data: Any, first: int, stride: int, size: int) ->
         element = first + row * stride
         for v in range(PER):
             target, source = row * ROW + v * ELEMENT, element * FR_LIMBS + v * PACKED
+            later = source + (min(AHEAD, (1 << k) - 1 - row)) * stride * FR_LIMBS
             if size < 0:
-                load_packed(s, target, data, source)
+                load_packed(s, target, data, source, data, later)
             elif element + GROUP <= size:
-                load_container(s, target, data, source)
+                load_container(s, target, data, source, data, later)
             else:
                 for i in range(PACKED):
                     s[tail + i] = data[source + i] if source + i < size * FR_LIMBS else np.uint64(0)
-                load_container(s, target, s, tail)
+                load_container(s, target, s, tail, s, tail)
 
 
 DIF, DIT, DIT_MUL, DIT_SUB_DIF = range(4)
