@@ -18,7 +18,7 @@ import numpy as np
 from cuzk import workers
 from cuzk.errors import ResourceError
 from cuzk.field import lanes
-from cuzk.field.fr_vector import encode, powers, words_of
+from cuzk.field.fr_vector import encode, encode_fixed, powers, words_of
 from cuzk.field.limbs import FR_LIMBS, U64, fr_ints, fr_mont
 from cuzk.field.params import FR_GENERATOR, FR_TWO_ADICITY, R, omega
 from cuzk.kernels import ntt_cpu
@@ -32,6 +32,10 @@ _NONE = np.zeros(0, np.uint64)
 
 def _inverse(x: int) -> int:
     return pow(x, -1, R)
+
+
+def _root(log2_size: int, inverse: bool) -> int:
+    return _inverse(omega(log2_size)) if inverse else omega(log2_size)
 
 
 def _powers(x: int, n: int, start: int = 1) -> list[int]:
@@ -65,17 +69,16 @@ class Pass:
 @functools.lru_cache(maxsize=32)
 def _roots(k: int, inverse: bool) -> U64:
     """The table of roots for blocks of 2^k rows, as `kernels.ntt_cpu` states it."""
-    values = [omega(2)]
+    values = [_root(2, inverse)]
     for log_h in range(k & 1, k - 1, 2):
-        w = omega(log_h + 2)
-        for x in _powers(w, 1 << log_h):
+        for x in _powers(_root(log_h + 2, inverse), 1 << log_h):
             values += [x, x * x % R, x * x * x % R]
-    return encode([_inverse(v) for v in values] if inverse else values).reshape(-1)
+    return encode_fixed(values).reshape(-1)
 
 
 @functools.lru_cache(maxsize=32)
 def _power_table(x: int, n: int, start: int) -> U64:
-    return encode(_powers(x, n, start)).reshape(-1)
+    return encode_fixed(_powers(x, n, start)).reshape(-1)
 
 
 class Domain:

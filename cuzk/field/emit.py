@@ -114,6 +114,19 @@ class Emitter:
         """Montgomery product x y / radix."""
         raise NotImplementedError
 
+    @classmethod
+    def fixed_words(cls, value: int, modulus: int) -> list[int]:
+        """How a factor that is known beforehand stands in memory, for `broadcast_fixed` and `mul_fixed`."""
+        raise NotImplementedError
+
+    def broadcast_fixed(self, pointer: Any, word: int = 0) -> Element:
+        """The fixed factor whose words begin at `word`, in every lane."""
+        raise NotImplementedError
+
+    def mul_fixed(self, x: Element, factor: Element) -> Element:
+        """x times a fixed factor; x in Montgomery form or not, the result is as x. IFMA: below (2 + x / radix) * modulus."""
+        raise NotImplementedError
+
     def sqr(self, x: Element) -> Element:
         """Montgomery square."""
         return self.mul(x, x)
@@ -131,7 +144,7 @@ class Emitter:
         raise NotImplementedError
 
     def settle(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int = 0) -> Element:
-        """sum(plus) − sum(minus) + k * modulus, brought below 2.2 * modulus.
+        """sum(plus) − sum(minus) + k * modulus, brought below 2.3 * modulus (2.11 for Fr).
 
         Range   each subtracted value below k/(their count) * modulus with room to spare; the value at most 16 * modulus.
         """

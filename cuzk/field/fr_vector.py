@@ -24,6 +24,7 @@ _ELEMENT = LIMBS * LANES  # words of a lane vector of elements
 _WORDS = FR_LIMBS * LANES  # words of the same elements in a container
 _CHAINS = 4  # independent chains of products, to hide the latency of one
 RADIX = lanes.radix("fr")
+FIXED = len(lanes.emitter_class().fixed_words(0, R))  # words of a fixed factor
 _SHIFT = RADIX.bit_length() - FR_RADIX.bit_length()  # log2(D / S)
 
 
@@ -41,6 +42,12 @@ def encode(values: Sequence[int]) -> U64:
         if j < LIMBS - 1:
             out[:, j] &= np.uint64((1 << lanes.BITS) - 1)
     return out
+
+
+def encode_fixed(values: Sequence[int]) -> U64:
+    """Integers below r as fixed factors (`Emitter.mul_fixed`) of this process's path, uint64[n, words]."""
+    words = lanes.emitter_class().fixed_words
+    return np.array([words(v, R) for v in values], np.uint64).reshape(len(values), FIXED)
 
 
 def words_of(array: U64, elements: int) -> U64:

@@ -158,6 +158,40 @@ class IfmaEmitter(Emitter):
             self._round(low, high, i, i == n - 1)
         return self.normalise([self.b.add(low[n + j], high[n + j]) for j in range(n)])
 
+    @classmethod
+    def fixed_words(cls, value: int, modulus: int) -> list[int]:
+        n, mask = cls.limb_count(modulus), (1 << cls.BITS) - 1
+        quotient = (value << (cls.BITS * n)) // modulus
+        return [(v >> (cls.BITS * j)) & mask for v in (value, quotient) for j in range(n)]
+
+    def broadcast_fixed(self, pointer: Any, word: int = 0) -> Element:
+        return self.broadcast(pointer, word) + self.broadcast(pointer, word + self.limbs)
+
+    def mul_fixed(self, x: Element, factor: Element) -> Element:
+        # With B = 2^(52 n) and v = floor(w B / p), q = floor(x v / B) makes x w − q p lie between 0 and (1 + x / B) p. Only the
+        # columns from n − 1 on of x v are made; what is left out is below B, so q may be one less. Then everything modulo B.
+        n, b = self.limbs, self.b
+        w, v = factor[:n], factor[n:]
+        low, high = [self.splat(0)] * (2 * n), [self.splat(0)] * (2 * n + 1)
+        for i in range(n):
+            for j in range(n - 1 - i, n):
+                low[i + j] = self.lo(low[i + j], x[j], v[i])
+            for j in range(max(0, n - 2 - i), n):
+                high[i + j + 1] = self.hi(high[i + j + 1], x[j], v[i])
+        t, q = b.add(low[n - 1], high[n - 1]), []
+        for column in range(n, 2 * n):
+            t = b.add(b.lshr(t, self.splat(self.BITS)), b.add(low[column], high[column]))
+            q.append(t)  # the multiplier ignores what is above 52 bits
+        low, high = [self.splat(0)] * n, [self.splat(0)] * (n + 1)
+        minus_p = [self.splat(word) for word in self.split(self.radix - self.modulus)]
+        for u, y in ((x, w), (q, minus_p)):
+            for i in range(n):
+                for j in range(n - i):
+                    low[i + j] = self.lo(low[i + j], u[j], y[i])
+                    high[i + j + 1] = self.hi(high[i + j + 1], u[j], y[i])
+        out = self.normalise([b.add(low[j], high[j]) for j in range(n)])
+        return [*out[:-1], b.and_(out[-1], self.splat((1 << self.BITS) - 1))]
+
     def sqr(self, x: Element) -> Element:
         return self._reduced(self._square(x), [self.splat(0)] * (2 * self.limbs))
 

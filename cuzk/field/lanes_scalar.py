@@ -73,6 +73,17 @@ class ScalarEmitter(Emitter):
             t[n - 1] = b.add(carry, upper)
         return self._cut(self._below(self._join(t)))
 
+    @classmethod
+    def fixed_words(cls, value: int, modulus: int) -> list[int]:
+        value = value * cls.radix_of(modulus) % modulus
+        return [(value >> (cls.BITS * j)) & ((1 << cls.BITS) - 1) for j in range(cls.limb_count(modulus))]
+
+    def broadcast_fixed(self, pointer: Any, word: int = 0) -> Element:
+        return self.broadcast(pointer, word)
+
+    def mul_fixed(self, x: Element, factor: Element) -> Element:
+        return self.mul(x, factor)
+
     def lin(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int | Element | None = None) -> Element:
         b = self.b
         v = self._join(plus[0]) if plus else ir.Constant(self._wide, 0)

@@ -7,10 +7,11 @@ stored: T(column, row index k) = start(column) * base(column)^k.
 Two orders: DIF (decimation in frequency) takes natural order and leaves every digit of the index bit-reversed; DIT is its
 mirror image. What lies between passes is `packed`: GROUP elements as four words each, in the lanes of this path, below
 2.2 r; a group takes the space of its elements in the container, so that passes work in place. Scratch has one row of GROUP
-elements in limbs. Every constant is in the Montgomery form of the path (`lanes.radix`); a linear transform leaves the
-Montgomery factor of the data as it was.
+elements in limbs. Roots and other tables are fixed factors (`Emitter.mul_fixed`), what is in lanes is in the Montgomery
+form of the path; a linear transform leaves the Montgomery factor of the data as it was.
 
-Range   between steps of a pass values are below 10.4 r (IFMA; products need factors whose bounds multiply to 35 at most).
+Range   IFMA: a block is below 2.5 r between the stages of DIF, below 10.6 r between those of DIT; a product by a fixed factor
+        is below 2.5 r, and any product takes factors whose bounds multiply to 35 at most.
 Source  D. H. Bailey, FFTs in external or hierarchical memory, 1990 (passes); C. Van Loan, Computational frameworks for the
         fast Fourier transform, 1992, sections 1.2 and 1.9 (DIT, DIF).
 """
@@ -20,9 +21,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
-from cuzk.field.emit import I32, I64, Element, Emitter, function_in
+from cuzk.field.emit import I64, Element, Emitter
+from cuzk.field.fr_vector import FIXED
 from cuzk.field.lanes import LANES, limb_count, operation
 from cuzk.field.limbs import FR_LIMBS
 from cuzk.jit import kernel, shared
@@ -33,9 +34,6 @@ LIMBS = limb_count("fr")
 ELEMENT = LIMBS * LANES  # words of a lane vector of elements in scratch
 ROW = PER * ELEMENT  # words of a row of scratch
 PACKED = FR_LIMBS * LANES  # words of a lane vector of elements in memory
-LINE = 8  # words of a cache line
-AHEAD = int(__import__("os").environ.get("AHEAD","16"))  # rows
-NTA = int(__import__("os").environ.get("NTA","0"))  # rows
 LEAF = 64  # rows that are finished while they are in the first-level cache
 POWERS = 64  # rows of scratch for the powers that make the twiddles between passes
 SPARE = POWERS + 8  # rows of scratch after the block
@@ -45,24 +43,24 @@ SPARE = POWERS + 8  # rows of scratch after the block
 
 
 def _twiddles(e: Emitter, pointer: Any) -> list[Element]:
-    return [e.broadcast(pointer, e.limbs * k) for k in range(3)]
+    return [e.broadcast_fixed(pointer, FIXED * k) for k in range(3)]
 
 
 def _dif4(e: Emitter, p: list[Any]) -> None:
     """Two levels of DIF: (x0, x1, x2, x3), a quarter of a block apart, against w^0, w^2, w^1, w^3 of their row."""
     x0, x1, x2, x3 = (e.load(q) for q in p[:4])
     w1, w2, w3 = _twiddles(e, p[4])
-    y = e.mul(e.lin([x1], [x3], k=3), e.broadcast(p[5]))
+    y = e.mul_fixed(e.lin([x1], [x3], k=3), e.broadcast_fixed(p[5]))
     e.store(p[0], e.settle([x0, x1, x2, x3]))
-    e.store(p[1], e.mul(e.lin([x0, x2], [x1, x3], k=6), w2))
-    e.store(p[2], e.mul(e.lin([x0, y], [x2], k=3), w1))
-    e.store(p[3], e.mul(e.lin([x0], [x2, y], k=6), w3))
+    e.store(p[1], e.mul_fixed(e.lin([x0, x2], [x1, x3], k=6), w2))
+    e.store(p[2], e.mul_fixed(e.lin([x0, y], [x2], k=3), w1))
+    e.store(p[3], e.mul_fixed(e.lin([x0], [x2, y], k=6), w3))
 
 
 def _dif4_first(e: Emitter, p: list[Any]) -> None:
     """As `_dif4` for the first row, whose twiddles are 1."""
     x0, x1, x2, x3 = (e.load(q) for q in p[:4])
-    y = e.mul(e.lin([x1], [x3], k=3), e.broadcast(p[4]))
+    y = e.mul_fixed(e.lin([x1], [x3], k=3), e.broadcast_fixed(p[4]))
     e.store(p[0], e.settle([x0, x1, x2, x3]))
     e.store(p[1], e.settle([x0, x2], [x1, x3], k=6))
     e.store(p[2], e.settle([x0, y], [x2], k=3))
@@ -73,7 +71,7 @@ def _dit4(e: Emitter, p: list[Any]) -> None:
     """Two levels of DIT, the transpose of `_dif4`."""
     w1, w2, w3 = _twiddles(e, p[4])
     x0 = e.settle([e.load(p[0])])
-    x1, x2, x3 = e.mul(e.load(p[1]), w2), e.mul(e.load(p[2]), w1), e.mul(e.load(p[3]), w3)
+    x1, x2, x3 = e.mul_fixed(e.load(p[1]), w2), e.mul_fixed(e.load(p[2]), w1), e.mul_fixed(e.load(p[3]), w3)
     _dit4_end(e, p, x0, x1, x2, x3, p[5])
 
 
@@ -84,7 +82,7 @@ def _dit4_first(e: Emitter, p: list[Any]) -> None:
 
 
 def _dit4_end(e: Emitter, p: list[Any], x0: Element, x1: Element, x2: Element, x3: Element, root: Any) -> None:
-    y = e.mul(e.lin([x2], [x3], k=3), e.broadcast(root))
+    y = e.mul_fixed(e.lin([x2], [x3], k=3), e.broadcast_fixed(root))
     e.store(p[0], e.lin([x0, x1, x2, x3]))
     e.store(p[1], e.lin([x0, y], [x1], k=3))
     e.store(p[2], e.lin([x0, x1], [x2, x3], k=6))
@@ -104,7 +102,7 @@ def _mul(e: Emitter, p: list[Any]) -> None:
 
 def _scale(e: Emitter, p: list[Any]) -> None:
     """x * the broadcast w."""
-    e.store(p[0], e.mul(e.load(p[0]), e.broadcast(p[1])))
+    e.store(p[0], e.mul_fixed(e.load(p[0]), e.broadcast_fixed(p[1])))
 
 
 def _twist(e: Emitter, p: list[Any]) -> None:
@@ -116,24 +114,11 @@ def _words(e: Emitter, p: Any, first: int = 0) -> Element:
     return [e.b.load(e.b.gep(p, [I64(first + j)]), align=8) for j in range(FR_LIMBS)]
 
 
-def _prefetch(e: Emitter, pointer: Any) -> None:
-    """Fetch PACKED words to the first-level cache, past the second one, which holds the block."""
-    byte = ir.IntType(8).as_pointer()
-    fetch = function_in(e.b.module, "llvm.prefetch.p0", ir.VoidType(), [byte, I32, I32, I32])
-    words = e.b.bitcast(pointer, I64.as_pointer())
-    for word in range(0, PACKED, LINE):
-        e.b.call(fetch, [e.b.bitcast(e.b.gep(words, [I64(word)]), byte), I32(0), I32(NTA), I32(1)])
-
-
 def _load_packed(e: Emitter, p: list[Any]) -> None:
-    """Packed elements to scratch; those at p[2] come later."""
-    _prefetch(e, p[2])
     e.store(p[0], e.from_words(_words(e, p[1])))
 
 
 def _load_container(e: Emitter, p: list[Any]) -> None:
-    """As `_load_packed`, from a container."""
-    _prefetch(e, p[2])
     e.store(p[0], e.from_words(e.deinterleave(_words(e, p[1]))))
 
 
@@ -143,7 +128,7 @@ def _store_packed(e: Emitter, p: list[Any]) -> None:
 
 def _store_container(e: Emitter, p: list[Any]) -> None:
     """x * the broadcast w, fully reduced, to the container."""
-    x = e.reduce_once(e.mul(e.load(p[1]), e.broadcast(p[2])))
+    x = e.reduce_once(e.reduce_once(e.mul_fixed(e.load(p[1]), e.broadcast_fixed(p[2]))))
     e.store(p[0], e.interleave(e.to_words(x, FR_LIMBS)))
 
 
@@ -195,8 +180,8 @@ butterfly = operation("ntt_butterfly", "fr", 2, _butterfly)
 mul = operation("ntt_mul", "fr", 3, _mul)
 scale = operation("ntt_scale", "fr", 2, _scale)
 twist = operation("ntt_twist", "fr", 3, _twist)
-load_packed = operation("ntt_load_packed", "fr", 3, _load_packed)
-load_container = operation("ntt_load_container", "fr", 3, _load_container)
+load_packed = operation("ntt_load_packed", "fr", 2, _load_packed)
+load_container = operation("ntt_load_container", "fr", 2, _load_container)
 store_packed = operation("ntt_store_packed", "fr", 2, _store_packed)
 store_container = operation("ntt_store_container", "fr", 3, _store_container)
 mul_packed = operation("ntt_mul_packed", "fr", 2, _mul_packed)
@@ -218,7 +203,7 @@ def _stage_dif(s: Any, first: int, h: int, roots: Any, t: int) -> None:
     for j in range(1, h):
         for v in range(0, ROW, ELEMENT):
             a = (first + j) * ROW + v
-            dif4(s, a, s, a + h * ROW, s, a + 2 * h * ROW, s, a + 3 * h * ROW, roots, t + 3 * j * LIMBS, roots, 0)
+            dif4(s, a, s, a + h * ROW, s, a + 2 * h * ROW, s, a + 3 * h * ROW, roots, t + 3 * j * FIXED, roots, 0)
 
 
 @shared
@@ -229,7 +214,7 @@ def _stage_dit(s: Any, first: int, h: int, roots: Any, t: int) -> None:
     for j in range(1, h):
         for v in range(0, ROW, ELEMENT):
             a = (first + j) * ROW + v
-            dit4(s, a, s, a + h * ROW, s, a + 2 * h * ROW, s, a + 3 * h * ROW, roots, t + 3 * j * LIMBS, roots, 0)
+            dit4(s, a, s, a + h * ROW, s, a + 2 * h * ROW, s, a + 3 * h * ROW, roots, t + 3 * j * FIXED, roots, 0)
 
 
 @shared
@@ -247,7 +232,7 @@ def _dif(s: Any, k: int, roots: Any) -> None:
     for first in range(0, n, leaf):
         h = n >> 2
         while h > odd:
-            t = (h - odd) * LIMBS
+            t = (h - odd) * FIXED
             if 4 * h > leaf:
                 if first % (4 * h) == 0:
                     _stage_dif(s, first, h, roots, t)
@@ -269,7 +254,7 @@ def _dit(s: Any, k: int, roots: Any) -> None:
             _pairs(s, first, first + leaf)
         h = 1 + odd
         while h <= n >> 2:
-            t = (h - odd) * LIMBS
+            t = (h - odd) * FIXED
             if 4 * h > leaf:
                 if (first + leaf) % (4 * h) == 0:
                     _stage_dit(s, first + leaf - 4 * h, h, roots, t)
@@ -339,15 +324,14 @@ def _load_rows(s: Any, k: int, data: Any, first: int, stride: int, size: int) ->
         element = first + row * stride
         for v in range(PER):
             target, source = row * ROW + v * ELEMENT, element * FR_LIMBS + v * PACKED
-            later = source + (min(AHEAD, (1 << k) - 1 - row)) * stride * FR_LIMBS
             if size < 0:
-                load_packed(s, target, data, source, data, later)
+                load_packed(s, target, data, source)
             elif element + GROUP <= size:
-                load_container(s, target, data, source, data, later)
+                load_container(s, target, data, source)
             else:
                 for i in range(PACKED):
                     s[tail + i] = data[source + i] if source + i < size * FR_LIMBS else np.uint64(0)
-                load_container(s, target, s, tail, s, tail)
+                load_container(s, target, s, tail)
 
 
 DIF, DIT, DIT_MUL, DIT_SUB_DIF = range(4)
@@ -386,7 +370,7 @@ def columns(out, data, mate, s, dif_roots, dit_roots, lanes, pre, shape, span):
             elif mode == DIT_SUB_DIF:
                 sub_from_packed(s, a * ELEMENT, mate, place)
             elif mode == DIF and pre.size > 0:
-                scale(s, a * ELEMENT, pre, (a // PER) * LIMBS)
+                scale(s, a * ELEMENT, pre, (a // PER) * FIXED)
         if mode in (DIF, DIT_SUB_DIF):
             _dif(s, k, dif_roots)
             _twist_rows(s, k, state)
@@ -423,9 +407,9 @@ def rows(out, data, s, dif_roots, dit_roots, table, shape, span):
                 source = _reverse(i, k) * ROW + v * ELEMENT
                 if mode == TO_CONTAINER:
                     target = ((i << bits) + item * GROUP + v * LANES) * FR_LIMBS
-                    store_container(out, target, s, source, table, i * LIMBS)
+                    store_container(out, target, s, source, table, i * FIXED)
                 else:
-                    scale(s, source, table, i * LIMBS)
+                    scale(s, source, table, i * FIXED)
         if mode == THERE_AND_BACK:
             _dit(s, k, dit_roots)
             for v in range(PER):
