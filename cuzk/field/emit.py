@@ -127,6 +127,14 @@ class Emitter:
         """x times a fixed factor; x in Montgomery form or not, the result is as x. IFMA: below (2 + x / radix) * modulus."""
         raise NotImplementedError
 
+    def fixed(self, x: Element) -> Element:
+        """The fixed factor whose Montgomery form is x, below 2 * modulus, in each lane."""
+        raise NotImplementedError
+
+    def load_fixed(self, pointer: Any) -> Element:
+        """What `fixed` gave and `store` stored."""
+        raise NotImplementedError
+
     def sqr(self, x: Element) -> Element:
         """Montgomery square."""
         return self.mul(x, x)
@@ -141,6 +149,10 @@ class Emitter:
 
     def lin(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int | Element | None = None) -> Element:
         """sum(plus) − sum(minus) + k * modulus. k (an integer, or limbs) must make the value non-negative on the IFMA path."""
+        raise NotImplementedError
+
+    def partial(self, plus: Sequence[Element], minus: Sequence[Element] = ()) -> Element:
+        """sum(plus) − sum(minus), to be a term of `lin` or `settle` and nothing else: IFMA leaves carries and sign open."""
         raise NotImplementedError
 
     def settle(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int = 0) -> Element:

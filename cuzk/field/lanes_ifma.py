@@ -182,15 +182,28 @@ class IfmaEmitter(Emitter):
         for column in range(n, 2 * n):
             t = b.add(b.lshr(t, self.splat(self.BITS)), b.add(low[column], high[column]))
             q.append(t)  # the multiplier ignores what is above 52 bits
+        return self._low_product((x, w), (q, self.const(self.radix - self.modulus)))
+
+    def _low_product(self, *pairs: tuple[Element, Element]) -> Element:
+        """The sum of products modulo 2^(52 n)."""
+        n, b = self.limbs, self.b
         low, high = [self.splat(0)] * n, [self.splat(0)] * (n + 1)
-        minus_p = [self.splat(word) for word in self.split(self.radix - self.modulus)]
-        for u, y in ((x, w), (q, minus_p)):
+        for x, y in pairs:
             for i in range(n):
                 for j in range(n - i):
-                    low[i + j] = self.lo(low[i + j], u[j], y[i])
-                    high[i + j + 1] = self.hi(high[i + j + 1], u[j], y[i])
+                    low[i + j] = self.lo(low[i + j], x[j], y[i])
+                    high[i + j + 1] = self.hi(high[i + j + 1], x[j], y[i])
         out = self.normalise([b.add(low[j], high[j]) for j in range(n)])
         return [*out[:-1], b.and_(out[-1], self.splat((1 << self.BITS) - 1))]
+
+    def fixed(self, x: Element) -> Element:
+        # x = w B mod p, and floor(w B / p) p = w B − x, an exact division modulo B.
+        x = self.reduce_once(x)
+        w = self.reduce_once(self.mul(x, self.const(1)))
+        return w + self._low_product((x, self.const(-pow(self.modulus, -1, self.radix) % self.radix)))
+
+    def load_fixed(self, pointer: Any) -> Element:
+        return self.load(pointer) + self.load(pointer, first=self.limbs)
 
     def sqr(self, x: Element) -> Element:
         return self._reduced(self._square(x), [self.splat(0)] * (2 * self.limbs))
@@ -206,9 +219,8 @@ class IfmaEmitter(Emitter):
         t2 = self.columns(self.lin([x0, x1]), self.lin([y0, y1]))
         return c0 + self._reduced([b.sub(u, v) for u, v in zip(t2, both, strict=True)], zero)
 
-    def lin(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int | Element | None = None) -> Element:
+    def _sum(self, plus: Sequence[Element], minus: Sequence[Element], offset: Element | None) -> Element:
         b, out = self.b, []
-        offset = self.const(k * self.modulus) if isinstance(k, int) else k
         for j in range(self.limbs):
             v = offset[j] if offset is not None else None
             for x in plus:
@@ -216,15 +228,16 @@ class IfmaEmitter(Emitter):
             for x in minus:
                 v = b.sub(self.splat(0) if v is None else v, x[j])
             out.append(v)
-        return self.normalise(out)
+        return out
+
+    def lin(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int | Element | None = None) -> Element:
+        return self.normalise(self._sum(plus, minus, self.const(k * self.modulus) if isinstance(k, int) else k))
+
+    def partial(self, plus: Sequence[Element], minus: Sequence[Element] = ()) -> Element:
+        return self._sum(plus, minus, None)
 
     def settle(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int = 0) -> Element:
-        b, limbs = self.b, self.const(k * self.modulus)
-        for j in range(self.limbs):
-            for x in plus:
-                limbs[j] = b.add(limbs[j], x[j])
-            for x in minus:
-                limbs[j] = b.sub(limbs[j], x[j])
+        b, limbs = self.b, self._sum(plus, minus, self.const(k * self.modulus) if k else None)
         # The bits of the top limb from the modulus's bit length on (exact up to the carry of the lower limbs) tell how many
         # moduli can go. That carry is below 2^-40 of a bucket, and no bucket begins so close to a multiple of the modulus.
         bits = self.modulus.bit_length()

@@ -84,6 +84,12 @@ class ScalarEmitter(Emitter):
     def mul_fixed(self, x: Element, factor: Element) -> Element:
         return self.mul(x, factor)
 
+    def fixed(self, x: Element) -> Element:
+        return x
+
+    def load_fixed(self, pointer: Any) -> Element:
+        return self.load(pointer)
+
     def lin(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int | Element | None = None) -> Element:
         b = self.b
         v = self._join(plus[0]) if plus else ir.Constant(self._wide, 0)
@@ -94,6 +100,9 @@ class ScalarEmitter(Emitter):
             negative = b.icmp_signed("<", d, ir.Constant(self._wide, 0))
             v = b.add(d, b.select(negative, ir.Constant(self._wide, self.modulus), ir.Constant(self._wide, 0)))
         return self._cut(v)
+
+    def partial(self, plus: Sequence[Element], minus: Sequence[Element] = ()) -> Element:
+        return self.lin(plus, minus)
 
     def settle(self, plus: Sequence[Element], minus: Sequence[Element] = (), k: int = 0) -> Element:
         return self.lin(plus, minus)

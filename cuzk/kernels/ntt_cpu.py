@@ -35,8 +35,9 @@ ELEMENT = LIMBS * LANES  # words of a lane vector of elements in scratch
 ROW = PER * ELEMENT  # words of a row of scratch
 PACKED = FR_LIMBS * LANES  # words of a lane vector of elements in memory
 LEAF = 64  # rows that are finished while they are in the first-level cache
-POWERS = 64  # rows of scratch for the powers that make the twiddles between passes
-SPARE = POWERS + 8  # rows of scratch after the block
+POWERS = 64  # powers of a base that are held to make the twiddles between passes
+HELD = FIXED // LIMBS  # rows of scratch that a fixed factor takes
+SPARE = (POWERS + 1) * HELD + 8  # rows of scratch after the block
 
 
 # Bodies. Twiddles w, w^2, w^3 come as three consecutive elements, to be broadcast; the fourth root of unity has its own.
@@ -51,20 +52,22 @@ def _dif4(e: Emitter, p: list[Any]) -> None:
     x0, x1, x2, x3 = (e.load(q) for q in p[:4])
     w1, w2, w3 = _twiddles(e, p[4])
     y = e.mul_fixed(e.lin([x1], [x3], k=3), e.broadcast_fixed(p[5]))
-    e.store(p[0], e.settle([x0, x1, x2, x3]))
-    e.store(p[1], e.mul_fixed(e.lin([x0, x2], [x1, x3], k=6), w2))
-    e.store(p[2], e.mul_fixed(e.lin([x0, y], [x2], k=3), w1))
-    e.store(p[3], e.mul_fixed(e.lin([x0], [x2, y], k=6), w3))
+    u, v, d = e.partial([x0, x2]), e.partial([x1, x3]), e.partial([x0], [x2])
+    e.store(p[0], e.settle([u, v]))
+    e.store(p[1], e.mul_fixed(e.lin([u], [v], k=6), w2))
+    e.store(p[2], e.mul_fixed(e.lin([d, y], k=3), w1))
+    e.store(p[3], e.mul_fixed(e.lin([d], [y], k=6), w3))
 
 
 def _dif4_first(e: Emitter, p: list[Any]) -> None:
     """As `_dif4` for the first row, whose twiddles are 1."""
     x0, x1, x2, x3 = (e.load(q) for q in p[:4])
     y = e.mul_fixed(e.lin([x1], [x3], k=3), e.broadcast_fixed(p[4]))
-    e.store(p[0], e.settle([x0, x1, x2, x3]))
-    e.store(p[1], e.settle([x0, x2], [x1, x3], k=6))
-    e.store(p[2], e.settle([x0, y], [x2], k=3))
-    e.store(p[3], e.settle([x0], [x2, y], k=6))
+    u, v, d = e.partial([x0, x2]), e.partial([x1, x3]), e.partial([x0], [x2])
+    e.store(p[0], e.settle([u, v]))
+    e.store(p[1], e.settle([u], [v], k=6))
+    e.store(p[2], e.settle([d, y], k=3))
+    e.store(p[3], e.settle([d], [y], k=6))
 
 
 def _dit4(e: Emitter, p: list[Any]) -> None:
@@ -83,10 +86,11 @@ def _dit4_first(e: Emitter, p: list[Any]) -> None:
 
 def _dit4_end(e: Emitter, p: list[Any], x0: Element, x1: Element, x2: Element, x3: Element, root: Any) -> None:
     y = e.mul_fixed(e.lin([x2], [x3], k=3), e.broadcast_fixed(root))
-    e.store(p[0], e.lin([x0, x1, x2, x3]))
-    e.store(p[1], e.lin([x0, y], [x1], k=3))
-    e.store(p[2], e.lin([x0, x1], [x2, x3], k=6))
-    e.store(p[3], e.lin([x0], [x1, y], k=6))
+    u, v, d = e.partial([x0, x1]), e.partial([x2, x3]), e.partial([x0], [x1])
+    e.store(p[0], e.lin([u, v]))
+    e.store(p[1], e.lin([d, y], k=3))
+    e.store(p[2], e.lin([u], [v], k=6))
+    e.store(p[3], e.lin([d], [y], k=6))
 
 
 def _butterfly(e: Emitter, p: list[Any]) -> None:
@@ -105,9 +109,19 @@ def _scale(e: Emitter, p: list[Any]) -> None:
     e.store(p[0], e.mul_fixed(e.load(p[0]), e.broadcast_fixed(p[1])))
 
 
+def _fix(e: Emitter, p: list[Any]) -> None:
+    """The fixed factor x."""
+    e.store(p[0], e.fixed(e.load(p[1])))
+
+
+def _twist_once(e: Emitter, p: list[Any]) -> None:
+    """x * the fixed factor u."""
+    e.store(p[0], e.mul_fixed(e.load(p[0]), e.load_fixed(p[1])))
+
+
 def _twist(e: Emitter, p: list[Any]) -> None:
-    """x * (u v)."""
-    e.store(p[0], e.mul(e.load(p[0]), e.mul(e.load(p[1]), e.load(p[2]))))
+    """x * the fixed factors u and v."""
+    e.store(p[0], e.mul_fixed(e.mul_fixed(e.load(p[0]), e.load_fixed(p[1])), e.load_fixed(p[2])))
 
 
 def _words(e: Emitter, p: Any, first: int = 0) -> Element:
@@ -179,6 +193,8 @@ dit4_first = operation("ntt_dit4_first", "fr", 5, _dit4_first)
 butterfly = operation("ntt_butterfly", "fr", 2, _butterfly)
 mul = operation("ntt_mul", "fr", 3, _mul)
 scale = operation("ntt_scale", "fr", 2, _scale)
+fix = operation("ntt_fix", "fr", 2, _fix)
+twist_once = operation("ntt_twist_once", "fr", 2, _twist_once)
 twist = operation("ntt_twist", "fr", 3, _twist)
 load_packed = operation("ntt_load_packed", "fr", 2, _load_packed)
 load_container = operation("ntt_load_container", "fr", 2, _load_container)
@@ -273,8 +289,11 @@ def _reverse(value: int, bits: int) -> int:
     return reversed_value
 
 
-# What lies behind a block in scratch, in rows: the powers of the base; base and start for DIF and DIT; two temporaries; a tail.
-_STATE, _GIANT, _STEP, _TAIL = POWERS, POWERS + 4, POWERS + 5, POWERS + 6
+# What lies behind a block in scratch, in rows: the powers and a high power as fixed factors; base and start for DIF and DIT; the
+# next power, the next high power, their ratio; a tail.
+_HIGH = POWERS * HELD
+_STATE = _HIGH + HELD
+_NEXT, _NEXT_HIGH, _STEP, _TAIL = range(_STATE + 4, _STATE + 8)
 
 
 @shared
@@ -292,28 +311,34 @@ def _advance(s: Any, state: int, lanes: Any, which: int) -> None:
 
 
 @shared
+def _copy(s: Any, target: int, source: int) -> None:
+    for i in range(ELEMENT):
+        s[target + i] = s[source + i]
+
+
+@shared
 def _twist_rows(s: Any, k: int, state: int) -> None:
-    """Multiply the row of bit-reversed number i by start * base^i: a table of low powers times one high power after the other."""
+    """Multiply the row of bit-reversed number i by start * base^i: a table of low powers, then one high power after the other."""
     low = (k + 1) >> 1
-    spare = ROW << k
-    giant, step = spare + _GIANT * ROW, spare + _STEP * ROW
+    powers = ROW << k
     for v in range(0, ROW, ELEMENT):
-        for i in range(ELEMENT):
-            s[spare + v + i] = s[state + ROW + v + i]
-        for e in range(1, 1 << low):
-            mul(s, spare + e * ROW + v, s, spare + (e - 1) * ROW + v, s, state + v)
+        base, held = state + v, powers + v * HELD
+        high, power = powers + _HIGH * ROW + v * HELD, powers + _NEXT * ROW + v
+        next_high, step = powers + _NEXT_HIGH * ROW + v, powers + _STEP * ROW + v
+        _copy(s, power, base + ROW)
         for e in range(1 << low):
-            a = _reverse(e, k) * ROW + v
-            mul(s, a, s, a, s, spare + e * ROW + v)
-        mul(s, step + v, s, state + v, s, state + v)
+            fix(s, held + e * HELD * ROW, s, power)
+            mul(s, power, s, power, s, base)
+            twist_once(s, _reverse(e, k) * ROW + v, s, held + e * HELD * ROW)
+        mul(s, step, s, base, s, base)
         for _ in range(low - 1):
-            mul(s, step + v, s, step + v, s, step + v)
-        for i in range(ELEMENT):
-            s[giant + v + i] = s[step + v + i]
+            mul(s, step, s, step, s, step)
+        _copy(s, next_high, step)
         for f in range(1, 1 << (k - low)):
+            fix(s, high, s, next_high)
+            mul(s, next_high, s, next_high, s, step)
             for e in range(1 << low):
-                twist(s, _reverse(e + (f << low), k) * ROW + v, s, spare + e * ROW + v, s, giant + v)
-            mul(s, giant + v, s, giant + v, s, step + v)
+                twist(s, _reverse(e + (f << low), k) * ROW + v, s, held + e * HELD * ROW, s, high)
 
 
 @shared

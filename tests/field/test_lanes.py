@@ -145,6 +145,14 @@ def test_products_by_fixed_factors(where: tuple[str, str], draw: Draw) -> None:
             assert z < ((2 * bench.radix + x) * m // bench.radix + 1 if bench.cls.LANES > 1 else m), (x, factor)
 
 
+def test_products_by_factors_fixed_in_lanes(where: tuple[str, str], draw: Draw) -> None:
+    def body(e: Emitter, a: list[Any]) -> None:
+        x, y = _two(e, a)
+        e.store(a[0], e.mul_fixed(x, e.fixed(y)))
+
+    _check_products(Bench(*where, body), (4, 2), draw, lambda x, y: x * y)
+
+
 def test_settled_sums(where: tuple[str, str], draw: Draw) -> None:
     bench = Bench(*where, lambda e, a: e.store(a[0], e.settle([e.load(a[1])] * 2, [e.load(a[2])], 4)))
     m = bench.modulus
