@@ -10,7 +10,7 @@ split over the digits too and go into those twiddles.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,16 +45,22 @@ def _powers(x: int, n: int, start: int = 1) -> list[int]:
     return out[:n]
 
 
-def _encode_row(values: Sequence[int]) -> U64:
-    """GROUP integers as a row of scratch."""
-    return encode(values).reshape(ntt_cpu.PER, lanes.LANES, -1).transpose(0, 2, 1).reshape(-1)
-
-
 def aligned(words: int) -> U64:
     """An uninitialised array that starts at a cache line."""
     raw = np.empty(words + 8, np.uint64)
     start = -(raw.ctypes.data // 8) % 8
     return raw[start : start + words]
+
+
+_of_thread = threading.local()
+
+
+def _scratch(k: int) -> U64:
+    """This thread's scratch for blocks of 2^k rows; kept, since its pages cost time when they are new."""
+    words = (ntt_cpu.ROW << k) + ntt_cpu.SPARE * ntt_cpu.ROW
+    if getattr(_of_thread, "words", 0) < words:
+        _of_thread.words, _of_thread.array = words, aligned(words)
+    return _of_thread.array
 
 
 @dataclass(frozen=True)
@@ -194,17 +200,13 @@ class Domain:
         inverse, post, column_power = twist
         groups = step.stride // GROUP
         shape = np.array([step.k, step.stride, groups, size, mode], np.int64)
-        w = omega(step.k + step.stride.bit_length() - 1)
+        log2_part = step.k + step.stride.bit_length() - 1
+        twists = [(_root(log2_part, inverse), post, column_power), (_root(log2_part, False), 1, 1)]
         dif_roots, dit_roots = _roots(step.k, inverse), _roots(step.k, False)
 
         def task(start: int, stop: int) -> None:
-            lanes_of = np.stack(
-                [
-                    _twiddle_state(start % groups, _inverse(w) if inverse else w, post, column_power),
-                    _twiddle_state(start % groups, w, 1, 1),
-                ]
-            )
-            scratch = aligned((ntt_cpu.ROW << step.k) + ntt_cpu.SPARE * ntt_cpu.ROW)
+            lanes_of = _twiddle_states(start % groups, twists)
+            scratch = _scratch(step.k)
             span = np.array([start, stop], np.int64)
             ntt_cpu.columns(out, data, mate, scratch, dif_roots, dit_roots, lanes_of, pre, shape, span)
 
@@ -218,20 +220,23 @@ class Domain:
         dif_roots, dit_roots = _roots(k, inverse), _roots(k, False)
 
         def task(start: int, stop: int) -> None:
-            scratch = aligned((ntt_cpu.ROW << k) + ntt_cpu.SPARE * ntt_cpu.ROW)
+            scratch = _scratch(k)
             ntt_cpu.rows(out, data, scratch, dif_roots, dit_roots, table, shape, np.array([start, stop], np.int64))
 
         workers.over_ranges(task, (1 << bits) // GROUP)
 
 
-def _twiddle_state(group: int, w: int, post: int, column_power: int) -> U64:
+def _twiddle_states(group: int, twists: list[tuple[int, int, int]]) -> U64:
     """What `kernels.ntt_cpu.columns` needs to make base(column) = post w^column and start(column) = column_power^column."""
-    rows = []
-    for column in (group * GROUP, 0):
-        rows.append(_encode_row(_powers(w, GROUP, post * pow(w, column, R))))
-        rows.append(_encode_row(_powers(column_power, GROUP, pow(column_power, column, R))))
-    rows += [_encode_row([pow(x, GROUP, R)] * GROUP) for x in (w, column_power)]
-    return np.concatenate(rows)
+    values = []
+    for w, post, column_power in twists:
+        for column in (group * GROUP, 0):
+            values += _powers(w, GROUP, post * pow(w, column, R))
+            values += _powers(column_power, GROUP, pow(column_power, column, R))
+        for x in (w, column_power):
+            values += [pow(x, GROUP, R)] * GROUP
+    rows = encode(values).reshape(-1, lanes.LANES, ntt_cpu.LIMBS).transpose(0, 2, 1)
+    return np.ascontiguousarray(rows).reshape(len(twists), -1)
 
 
 def lagrange_at(domain: Domain, tau: int) -> U64:
