@@ -41,6 +41,11 @@ def cpu_path() -> str:
     return "ifma" if able else "scalar"
 
 
+def cuda_simulated() -> bool:
+    """Whether Numba's CUDA simulator stands in for a device (`NUMBA_ENABLE_CUDASIM`, Numba's own switch)."""
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0").strip() not in ("", "0")
+
+
 def cache_dir() -> Path:
     """Where shapes, compiled code and development parameters are kept (`CUZK_CACHE_DIR`, else the user cache directory)."""
     if given := os.environ.get("CUZK_CACHE_DIR"):

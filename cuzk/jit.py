@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import functools
 import hashlib
+import importlib
 import os
 import platform
 import re
@@ -58,8 +59,8 @@ def _source(module: str) -> tuple[bytes, frozenset[str]]:
 
 
 @functools.cache
-def code_digest(module: str) -> str:
-    """Digest of everything that could change code compiled from a module, except the CPU model, which Numba's own key has."""
+def source_digest(module: str) -> str:
+    """Digest of the source of a module and of every module of this package that it imports, directly or not."""
     seen: set[str] = set()
     waiting = [module, __name__]
     while waiting:
@@ -70,6 +71,13 @@ def code_digest(module: str) -> str:
     digest = hashlib.sha256()
     for name in sorted(seen):
         digest.update(name.encode() + b"\0" + _source(name)[0] + b"\0")
+    return digest.hexdigest()
+
+
+@functools.cache
+def code_digest(module: str) -> str:
+    """Digest of everything that could change code compiled from a module, except the CPU model, which Numba's own key has."""
+    digest = hashlib.sha256(source_digest(module).encode())
     versions = (platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__, config.cpu_path())
     bounds = os.environ.get("NUMBA_BOUNDSCHECK", "")
     digest.update(repr((versions, sys.platform, platform.machine(), bounds)).encode())
@@ -175,3 +183,36 @@ def kernel(function: Callable[..., Any] | None = None, *, variant: str = "") -> 
 def shared(function: Callable[..., Any]) -> Any:
     """Compile a building block, to be called from kernels (CPU or CUDA) only; `.py_func` is the Python twin."""
     return numba.njit(**_OPTIONS, **_NO_WRAPPERS)(function)
+
+
+def cuda_kernel(
+    *, threads: int, blocks: int = 0, dynamic_shared: int = 0, level: int = 3, variant: str = ""
+) -> Callable[[Callable[..., None]], Any]:
+    """Declare a CUDA kernel: a function of unsigned 64-bit words, compiled for an architecture when it first starts there.
+
+    `blocks` a multiprocessor bounds the registers; `level` is the assembler's; `variant` as in `kernel`.
+    """
+    # By name, so that code for the CPU does not depend on the source of the compiler for CUDA (see `_source`).
+    compiler = importlib.import_module("cuzk.cuda.compiler")
+
+    def declare(function: Callable[..., None]) -> Any:
+        name = f"{function.__name__}_{variant}" if variant else function.__name__
+        return compiler.Kernel(function, name, threads, blocks, dynamic_shared, level)
+
+    return declare
+
+
+def cuda_shared(function: Callable[..., Any]) -> Any:
+    """Declare a building block of CUDA kernels, inlined wherever it is called; plain Python under the simulator."""
+    if config.cuda_simulated():
+        return function
+    from numba import cuda
+
+    return cuda.jit(device=True, forceinline=True)(function)
+
+
+def cuda_simulation(function: Callable[..., None]) -> Any:
+    """A kernel's function under Numba's CUDA simulator, started as `f[blocks, threads](…)`."""
+    from numba import cuda
+
+    return cuda.jit(function)

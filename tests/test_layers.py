@@ -15,7 +15,7 @@ PACKAGE = ROOT / "cuzk"
 
 # Lower layers first; a module may import from its own layer and the ones below it.
 LAYERS = [
-    {"errors", "config", "files", "jit", "workers", "progress", "timing", "spec", "pages"},
+    {"errors", "config", "files", "jit", "workers", "progress", "timing", "spec", "pages", "cuda", "device"},
     {"field"},
     {"curve"},
     {"kernels"},
