@@ -1,7 +1,7 @@
 """One lane of 64-bit limbs for any 64-bit host. Fp: 6 limbs, radix 2^384; Fr: 4 limbs, radix 2^256, as the containers.
 
-Products go through 128-bit integers, sums and differences through one wide integer, which every back-end turns into add-with-
-carry chains. Values are fully reduced after each operation.
+Products go through 128-bit integers (x86-64 with BMI2 and ADX: `mulx`), sums and differences through one wide integer, which
+every back-end turns into add-with-carry chains. Values are fully reduced after each operation.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from cuzk.field import mulx
 from cuzk.field.emit import I64, Element, Emitter
 
 I128 = ir.IntType(128)
@@ -27,6 +28,9 @@ class ScalarEmitter(Emitter):
         super().__init__(builder, modulus)
         self._inverse = -pow(modulus, -1, 1 << 64) % (1 << 64)
         self._wide = ir.IntType(64 * self.limbs)
+        # A module for another machine, as in a test, names it.
+        self.mulx = mulx.usable() and not builder.module.triple.startswith("aarch64")
+        self._block: Any = None
 
     def splat(self, word: int) -> Any:
         return I64(word)
@@ -60,18 +64,61 @@ class ScalarEmitter(Emitter):
         return b.trunc(v, I64), b.trunc(b.lshr(v, ir.Constant(I128, 64)), I64)
 
     def mul(self, x: Element, y: Element) -> Element:
-        # Coarsely integrated operand scanning; both moduli leave the top bit free, so t never needs an extra limb.
+        return self._dot([(x, y)])
+
+    def mul2(self, x: Element, y: Element) -> Element:
+        # Four products, two reductions.
+        n = self.limbs
+        x0, x1, y0, y1 = x[:n], x[n:], y[:n], y[n:]
+        return self._dot([(x0, y0), (self.lin([], [x1]), y1)]) + self._dot([(x0, y1), (x1, y0)])
+
+    def _dot(self, pairs: list[tuple[Element, Element]]) -> Element:
+        """Montgomery sum of one or two products: below (pairs p / radix + 1) p before the last subtraction, so below 2p."""
+        return self._cut(self._below(self._join(self._dot_mulx(pairs) if self.mulx else self._dot_plain(pairs))))
+
+    def _dot_plain(self, pairs: list[tuple[Element, Element]]) -> Element:
+        """Coarsely integrated operand scanning; both moduli leave the top bit free, so the sum of carries fits a word."""
         b, n, p = self.b, self.limbs, self.split(self.modulus)
         t: Element = [I64(0)] * n
         for i in range(n):
-            low, upper = self._multiply_add(t[0], x[0], y[i])
-            digit = b.mul(low, I64(self._inverse))
-            _, carry = self._multiply_add(low, digit, I64(p[0]))
+            top = I64(0)
+            for x, y in pairs:
+                carry = None
+                for j in range(n):
+                    t[j], carry = self._multiply_add(t[j], x[j], y[i], carry)
+                top = b.add(top, carry)
+            digit = b.mul(t[0], I64(self._inverse))
+            _, carry = self._multiply_add(t[0], digit, I64(p[0]))
             for j in range(1, n):
-                low, upper = self._multiply_add(t[j], x[j], y[i], upper)
-                t[j - 1], carry = self._multiply_add(low, digit, I64(p[j]), carry)
-            t[n - 1] = b.add(carry, upper)
-        return self._cut(self._below(self._join(t)))
+                t[j - 1], carry = self._multiply_add(t[j], digit, I64(p[j]), carry)
+            t[n - 1] = b.add(carry, top)
+        return t
+
+    def _dot_mulx(self, pairs: list[tuple[Element, Element]]) -> Element:
+        b, n, word = self.b, self.limbs, I64.as_pointer()
+        if self._block is None:
+            with b.goto_entry_block():
+                self._block = b.alloca(I64, 4 * n)
+        for k, (x, y) in enumerate(pairs):
+            self.store(self._block, x + y, 2 * n * k)
+        result = b.asm(
+            ir.FunctionType(ir.LiteralStructType([I64] * n), [word, word]),
+            mulx.text(n, self._inverse, len(pairs)),
+            mulx.constraints(n),
+            [self._block, b.bitcast(self._modulus_words(), word)],
+            True,
+        )
+        return [b.extract_value(result, j) for j in range(n)]
+
+    def _modulus_words(self) -> Any:
+        """The modulus in memory."""
+        name, kind = f"modulus_{self.limbs}", ir.ArrayType(I64, self.limbs)
+        held = self.b.module.globals.get(name)
+        if held is None:
+            held = ir.GlobalVariable(self.b.module, kind, name)
+            held.linkage, held.global_constant = "internal", True
+            held.initializer = ir.Constant(kind, self.split(self.modulus))
+        return held
 
     @classmethod
     def fixed_words(cls, value: int, modulus: int) -> list[int]:

@@ -11,7 +11,7 @@ import pytest
 from llvmlite import binding, ir
 
 from cuzk import config
-from cuzk.field import lanes
+from cuzk.field import lanes, mulx
 from cuzk.field.coordinates import coordinates
 from cuzk.field.emit import Emitter
 from cuzk.field.params import P, R
@@ -67,10 +67,13 @@ def all_ones(bench: Bench) -> list[int]:
     return [bench.modulus - 1] * (bench.elements * bench.cls.LANES)
 
 
-@pytest.fixture(params=["plain", "Karatsuba"], autouse=True)
+@pytest.fixture(params=["plain", "special"], autouse=True)
 def product_form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both forms of the IFMA product, whatever suits this host."""
-    monkeypatch.setattr(binding, "get_host_cpu_name", lambda: "znver4" if request.param == "Karatsuba" else "icelake-server")
+    """Both forms of the products, whatever suits this host: IFMA with Karatsuba's trick or not, scalar with `mulx` or not."""
+    special = request.param == "special"
+    monkeypatch.setattr(binding, "get_host_cpu_name", lambda: "znver4" if special else "icelake-server")
+    if not special:
+        monkeypatch.setattr(mulx, "usable", lambda: False)
 
 
 @pytest.fixture(params=[(p, f) for p in PATHS for f in MODULI], ids=lambda v: "-".join(v))
