@@ -19,7 +19,7 @@ LAYERS = [
     {"field"},
     {"curve"},
     {"kernels"},
-    {"ntt", "msm", "hashing", "r1cs"},
+    {"ntt", "ntt_cuda", "msm", "hashing", "r1cs"},
     {"circuits", "groth16", "seal"},
     {"formats", "parameters", "fixture", "memory"},
     {"commands"},

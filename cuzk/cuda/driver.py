@@ -211,6 +211,28 @@ class Card:
         buffer.write(array, stream=stream)
         return buffer
 
+    def write_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
+        """Copy an array's bytes to an address. With a stream and page-locked memory it returns before it is done; without a
+        stream it waits for all work on the card first."""
+        array = np.ascontiguousarray(array)
+        d = self.enter()
+        if stream is None:
+            d.cuCtxSynchronize()
+        d.cuMemcpyHtoDAsync_v2(address, array.ctypes.data, array.nbytes, _handle(stream))
+        if stream is None:
+            d.cuStreamSynchronize(None)
+
+    def read_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
+        """Copy bytes at an address into a C-contiguous array. With a stream it returns before it is done; without one it waits
+        for all work on the card first."""
+        assert array.flags.c_contiguous and array.flags.writeable
+        d = self.enter()
+        if stream is None:
+            d.cuCtxSynchronize()
+        d.cuMemcpyDtoHAsync_v2(array.ctypes.data, address, array.nbytes, _handle(stream))
+        if stream is None:
+            d.cuStreamSynchronize(None)
+
     def pinned(self, shape: Sequence[int], dtype: Any) -> Array:
         """An uninitialised host array in page-locked memory, which copies several times as fast and asynchronously."""
         return _pinned(self, shape, dtype)
@@ -241,18 +263,21 @@ class Card:
         get = functools.partial(self.enter().get, _INT, "cuFuncGetAttribute")
         return {"registers": int(get(_REGISTERS, handle)), "local": int(get(_LOCAL_BYTES, handle))}
 
-    def launch(self, kernel: Kernel, blocks: int | tuple[int, int], arguments: Sequence[int], stream: Stream | None) -> None:
-        """Start a kernel on `blocks` blocks of its own number of threads; returns at once. Nothing happens for 0 blocks."""
+    def launch(
+        self, kernel: Kernel, blocks: int | tuple[int, int], arguments: Sequence[int], stream: Stream | None, threads: int = 0
+    ) -> None:
+        """Start a kernel on `blocks` blocks of as many threads as it declares, or fewer; returns at once. 0 blocks: nothing."""
         x, y = (blocks, 1) if isinstance(blocks, int) else blocks
         if x == 0 or y == 0:
             return
         handle, _, count = self._function(kernel)
+        assert threads <= kernel.threads
         assert len(arguments) == count, f"{kernel.name} takes {count} arguments"
         values = (_U64 * count)(*arguments)
         start = ctypes.addressof(values)
         places = (_PTR * count)(*range(start, start + 8 * count, 8))
         shared = kernel.dynamic_shared
-        self.enter().cuLaunchKernel(handle, x, y, 1, kernel.threads, 1, 1, shared, _handle(stream), places, None)
+        self.enter().cuLaunchKernel(handle, x, y, 1, threads or kernel.threads, 1, 1, shared, _handle(stream), places, None)
 
 
 def _handle(stream: Stream | None) -> int | None:
@@ -292,28 +317,12 @@ class Buffer:
         return self.address + offset
 
     def write(self, array: Array, offset: int = 0, stream: Stream | None = None) -> None:
-        """Copy an array's bytes here. With a stream and page-locked memory it returns before it is done; without a stream it
-        waits for all work on the card first."""
-        array = np.ascontiguousarray(array)
-        place = self._check(offset, array.nbytes)
-        d = self.card.enter()
-        if stream is None:
-            d.cuCtxSynchronize()
-        d.cuMemcpyHtoDAsync_v2(place, array.ctypes.data, array.nbytes, _handle(stream))
-        if stream is None:
-            d.cuStreamSynchronize(None)
+        """Copy an array's bytes here, as `Card.write_at`."""
+        self.card.write_at(self._check(offset, array.nbytes), array, stream)
 
     def read_into(self, array: Array, offset: int = 0, stream: Stream | None = None) -> None:
-        """Copy bytes into a C-contiguous array. With a stream it returns before it is done; without one it waits for all work on
-        the card first."""
-        assert array.flags.c_contiguous and array.flags.writeable
-        place = self._check(offset, array.nbytes)
-        d = self.card.enter()
-        if stream is None:
-            d.cuCtxSynchronize()
-        d.cuMemcpyDtoHAsync_v2(array.ctypes.data, place, array.nbytes, _handle(stream))
-        if stream is None:
-            d.cuStreamSynchronize(None)
+        """Copy bytes from here, as `Card.read_at`."""
+        self.card.read_at(self._check(offset, array.nbytes), array, stream)
 
     def read(self, shape: int | Sequence[int], dtype: Any, offset: int = 0) -> Array:
         """A new array with the bytes from `offset` on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,16 @@ class Card:
         buffer.write(array)
         return buffer
 
+    def write_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
+        array = np.ascontiguousarray(array)
+        ranges.check(address, array.nbytes)
+        ctypes.memmove(address, array.ctypes.data, array.nbytes)
+
+    def read_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
+        assert array.flags.c_contiguous and array.flags.writeable
+        ranges.check(address, array.nbytes)
+        ctypes.memmove(array.ctypes.data, address, array.nbytes)
+
     def pinned(self, shape: Sequence[int], dtype: Any) -> Array:
         return np.empty(shape, dtype)
 
@@ -61,14 +72,17 @@ class Card:
     def resources(self, kernel: Kernel) -> dict[str, int]:
         return {"registers": 0, "local": 0}
 
-    def launch(self, kernel: Kernel, blocks: int | tuple[int, int], arguments: Sequence[int], stream: Stream | None) -> None:
+    def launch(
+        self, kernel: Kernel, blocks: int | tuple[int, int], arguments: Sequence[int], stream: Stream | None, threads: int = 0
+    ) -> None:
         x, y = (blocks, 1) if isinstance(blocks, int) else blocks
         if x == 0 or y == 0:
             return
+        assert threads <= kernel.threads
         assert len(arguments) == kernel.arguments, f"{kernel.name} takes {kernel.arguments} arguments"
         if kernel.key not in self._jitted:
             self._jitted[kernel.key] = cuda_simulation(kernel.function)
-        self._jitted[kernel.key][(x, y), kernel.threads, 0, kernel.dynamic_shared](*(int(a) for a in arguments))
+        self._jitted[kernel.key][(x, y), threads or kernel.threads, 0, kernel.dynamic_shared](*(int(a) for a in arguments))
 
 
 class Buffer:

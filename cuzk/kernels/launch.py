@@ -18,9 +18,9 @@ def blocks_for(items: int, per_block: int) -> int:
     return blocks
 
 
-def launch(card: Any, kernel: Any, blocks: int | tuple[int, int], stream: Any, *arguments: int) -> None:
-    """Start a kernel on a card; returns at once. `blocks` may be 0: nothing runs."""
-    card.launch(kernel, blocks, arguments, stream)
+def launch(card: Any, kernel: Any, blocks: int | tuple[int, int], stream: Any, *arguments: int, threads: int = 0) -> None:
+    """Start a kernel on a card; returns at once. `blocks` may be 0: nothing runs. `threads`: fewer a block than it declares."""
+    card.launch(kernel, blocks, arguments, stream, threads)
 
 
 def launch_over(card: Any, kernel: Any, items: int, stream: Any, *arguments: int) -> None:

@@ -1,0 +1,156 @@
+"""Transforms under the simulator against the specification: every plan, both directions, cosets, and the quotient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuzk import device, ntt_cuda
+from cuzk.errors import ResourceError
+from cuzk.field.limbs import FR_LIMBS, fr_ints, fr_mont, from_limbs
+from cuzk.field.params import FR_GENERATOR, R, omega
+from cuzk.groth16.quotient_cuda import Quotient
+from cuzk.kernels import ntt_cuda as kernels
+from cuzk.kernels.launch import launch_over
+from cuzk.ntt_cuda import Domain, Transform, plan, reversal
+from cuzk.spec import groth16 as spec_groth16
+from cuzk.spec import ntt as spec
+from cuzk.spec.field import Fr
+from tests.conftest import Draw
+
+TRANSFORMS = ["ntt", "intt", "coset_ntt", "coset_intt"]
+# One pass of each size, two and three passes of unequal sizes.
+PLANS = [(3,), (4,), (5,), (6,), (7,), (8,), (9,), (3, 3), (4, 3), (3, 5), (3, 3, 3), (4, 3, 4)]
+
+
+def on_card(values: list[int]) -> object:
+    return device.card(0).upload(fr_mont(values))
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("sizes", [(), *PLANS[:3], (6,), (3, 3), (4, 3)], ids=str)
+def test_natural_order_equals_the_specification(sizes: tuple[int, ...], name: str, draw: Draw) -> None:
+    for log2_size in [sum(sizes)] if sizes else range(3):
+        values = draw.many(R, 1 << log2_size)
+        buffer = on_card(values)
+        domain = Domain(device.card(0), log2_size, sizes or None)
+        getattr(domain, name)(buffer.address)
+        got = buffer.read((len(values), FR_LIMBS), np.uint64)
+        assert max(from_limbs(got)) < R
+        assert fr_ints(got) == getattr(spec, name)(Fr, values), draw
+
+
+@pytest.mark.parametrize("sizes", PLANS, ids=str)
+@pytest.mark.parametrize("inverse", [False, True], ids=["forward", "inverse"])
+def test_scaled_transforms(sizes: tuple[int, ...], inverse: bool, draw: Draw) -> None:
+    """Every plan with a shift and a factor, coefficients in bit-reversed order."""
+    log_size = sum(sizes)
+    m, shift, factor = 1 << log_size, draw.below(R - 1) + 1, draw.below(R - 1) + 1
+    values = draw.many(R, m)
+    transform = Transform(device.card(0), log_size, inverse=inverse, shift=shift, factor=factor, sizes=sizes)
+    scale = [factor * pow(shift, k, R) % R for k in range(m)]
+    order = reversal(log_size)
+    if inverse:
+        buffer = on_card(values)
+        want = [x * m * s % R for x, s in zip(spec.intt(Fr, values), scale, strict=True)]
+        want = [want[k] for k in order]
+    else:
+        buffer = on_card([values[k] for k in order])
+        want = spec.ntt(Fr, [x * s % R for x, s in zip(values, scale, strict=True)])
+    transform.run(buffer.address)
+    got = buffer.read((m, FR_LIMBS), np.uint64)
+    assert max(from_limbs(got)) < R
+    assert fr_ints(got) == want, draw
+
+
+def test_values_below_twice_r_are_taken(draw: Draw) -> None:
+    values = [2 * R - 1, 2 * R - 2, R, R + 1, *(draw.below(2 * R) for _ in range(28))]
+    buffer = device.card(0).upload(np.frombuffer(b"".join(v.to_bytes(32, "little") for v in values), np.uint64))
+    Transform(device.card(0), 5, inverse=False).run(buffer.address)
+    order = reversal(5)
+    assert from_limbs(buffer.read((32, FR_LIMBS), np.uint64)) == spec.ntt(Fr, [values[k] % R for k in order])
+
+
+@pytest.mark.parametrize("sizes", [(3,), (5,), (3, 4), (3, 3, 3)], ids=str)
+@pytest.mark.parametrize("satisfied", [True, False])
+def test_quotient(sizes: tuple[int, ...], satisfied: bool, draw: Draw) -> None:
+    log_size = sum(sizes)
+    m = 1 << log_size
+    a, b, c = draw.many(R, m), draw.many(R, m)[::-1], draw.many(R, m)
+    if satisfied:
+        c = [x * y % R for x, y in zip(a, b, strict=True)]
+    buffers = [on_card(v) for v in (a, b, c)]
+    quotient = Quotient(device.card(0), log_size, list(sizes))
+    quotient.run(*(x.address for x in buffers))
+    got = from_limbs(buffers[0].read((m, FR_LIMBS), np.uint64))
+    h = [got[k] for k in reversal(log_size)]
+    assert h[: m - 1] == spec_groth16.quotient(Fr, a, b, c), draw
+    assert not satisfied or h[m - 1] == 0
+    assert quotient._to_coset.bytes == Transform.table_bytes(log_size, sizes)
+
+
+def test_product_on_the_coset(draw: Draw) -> None:
+    a, b = draw.many(R, 64), draw.many(R, 64)[::-1]
+    buffers = [on_card(v) for v in (a, b)]
+    Quotient(device.card(0), 6, [3, 3]).product(*(x.address for x in buffers))
+    values = [spec.coset_ntt(Fr, spec.intt(Fr, v)) for v in (a, b)]
+    want = [x * y % R for x, y in zip(*values, strict=True)]
+    assert fr_ints(buffers[0].read((64, FR_LIMBS), np.uint64)) == want
+
+
+def test_full_tables(draw: Draw) -> None:
+    transform = Transform(device.card(0), 7, inverse=True, shift=FR_GENERATOR, factor=5, sizes=[4, 3])
+    table, row = transform._tables
+    w = pow(omega(7), -1, R)
+    want = [5 * pow(w, j * k, R) * pow(7, k, R) % R for k in reversal(4) for j in range(8)]
+    assert fr_ints(table.read((128, FR_LIMBS), np.uint64)) == want
+    assert fr_ints(row.read((8, FR_LIMBS), np.uint64)) == [pow(7, 16 * k, R) for k in reversal(3)]
+
+
+def test_tables_of_high_powers(draw: Draw) -> None:
+    """Exponents over the border of the two-level table."""
+    card, log = device.card(0), 15
+    w = omega(log)
+    low, high = ([pow(base, i, R) for i in range(n)] for base, n in ((w, 1 << 13), (pow(w, 1 << 13, R), 4)))
+    buffers = [on_card(v) for v in (low, high, [1, 2, 3, 4, 5, 6, 7, 8])]
+    out = card.buffer(32 * 64)
+    launch_over(card, kernels.twiddle_table, 64, None, out.address, *(b.address for b in buffers), 3, 3, 9, 64)
+    want = [pow(w, (j * k) << 9, R) * (i + 1) % R for i, k in enumerate(reversal(3)) for j in range(8)]
+    assert fr_ints(out.read((64, FR_LIMBS), np.uint64)) == want
+
+
+def test_nothing_but_the_data_is_written() -> None:
+    card = device.card(0)
+    guarded = card.upload(np.full(3 * 32 * FR_LIMBS, 7, np.uint64))
+    Transform(card, 5, inverse=True).run(guarded.address + 32 * 32)
+    got = guarded.read((3, 32 * FR_LIMBS), np.uint64)
+    assert (got[0] == 7).all() and (got[2] == 7).all()
+
+
+def test_memory_goes_back() -> None:
+    card = device.card(0)
+    Domain(card, 6, [3, 3]).intt(card.upload(fr_mont(range(64))).address)
+    before = card.used
+    domain = Domain(card, 6, [3, 3])
+    domain.transform(True, FR_GENERATOR)
+    assert card.used > before
+    domain.free()
+    assert card.used == before
+
+
+def test_sizes_that_are_none() -> None:
+    for make in (lambda: Domain(device.card(0), 32), lambda: Domain(device.card(0), -1)):
+        with pytest.raises(ResourceError, match="no such evaluation domain"):
+            make()
+    for log_size in (2, 32):
+        with pytest.raises(ResourceError, match="no such transform"):
+            Transform(device.card(0), log_size, inverse=True)
+
+
+def test_plans_cover_every_size() -> None:
+    for log_size in range(kernels.MIN_LOG_PASS, ntt_cuda.MAX_LOG2_SIZE + 1):
+        sizes = plan(log_size)
+        assert sum(sizes) == log_size
+        assert all(kernels.MIN_LOG_PASS <= k <= kernels.MAX_LOG_PASS for k in sizes), (log_size, sizes)
+        assert sum(-(-k // 3) for k in sizes) == -(-log_size // 3)
+    assert plan(27) == [9, 9, 9] and plan(24) == [9, 9, 6] and plan(20) == [9, 6, 5]
