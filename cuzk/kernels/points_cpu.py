@@ -35,31 +35,25 @@ def _addresses(e: Emitter, pointer: Any, words: int) -> list[Any]:
     return [e.b.add(base, I64(8 * words * k)) for k in range(e.LANES)]
 
 
-def _load_words(e: Emitter, addresses: list[Any], first: int) -> list[Any]:
-    """FP_LIMBS consecutive words of each address, lane by lane."""
-    b, out = e.b, []
-    for j in range(FP_LIMBS):
-        words = [b.load(b.inttoptr(b.add(a, I64(8 * (first + j))), I64.as_pointer())) for a in addresses]
-        out.append(_lanes(e, words))
-    return out
+def _vector_at(e: Emitter, address: Any, word: int) -> Any:
+    return e.b.inttoptr(e.b.add(address, I64(8 * word)), e.vector.as_pointer())
 
 
-def _lanes(e: Emitter, words: list[Any]) -> Any:
-    """One word a lane as a vector."""
+def _load_words(e: Emitter, addresses: list[Any], first: int, words: int) -> list[Any]:
+    """Words first.. of a coordinate, one vector each; each of the LANES points has `words` words."""
     if e.LANES == 1:
-        return words[0]
-    v = e.splat(0)
-    for k, word in enumerate(words):
-        v = e.b.insert_element(v, word, I64(k))
-    return v
+        return e.load(_vector_at(e, addresses[0], first))
+    start = min(first, words - e.LANES)
+    loaded = [e.b.load(_vector_at(e, a, start), align=8) for a in addresses]
+    return e.transpose(loaded)[first - start :][:FP_LIMBS]
 
 
-def _store_words(e: Emitter, addresses: list[Any], first: int, words: list[Any]) -> None:
-    b = e.b
-    for j, v in enumerate(words):
-        for k, a in enumerate(addresses):
-            word = v if e.LANES == 1 else b.extract_element(v, I64(k))
-            b.store(word, b.inttoptr(b.add(a, I64(8 * (first + j))), I64.as_pointer()))
+def _store_words(e: Emitter, addresses: list[Any], words: list[Any]) -> None:
+    """All words of LANES points, one vector each. The last vectors overlap where LANES does not divide their number."""
+    for first in range(0, len(words), e.LANES):
+        start = min(first, len(words) - e.LANES)
+        for a, v in zip(addresses, e.transpose(words[start : start + e.LANES]), strict=True):
+            e.b.store(v, _vector_at(e, a, start), align=8)
 
 
 @functools.cache
@@ -77,7 +71,7 @@ def to_rows(curve: str, big_endian: bool) -> Any:
     def body(e: Emitter, a: list[Any]) -> None:
         source, target = _addresses(e, a[1], words), _addresses(e, a[0], width)
         for k, place in enumerate(order):
-            v = _load_words(e, source, FP_LIMBS * place)
+            v = _load_words(e, source, FP_LIMBS * place, words)
             if big_endian:
                 v = _swap(e, v)
                 v[-1] = e.b.and_(v[-1], e.splat((1 << (P.bit_length() - 64 * (FP_LIMBS - 1))) - 1))
@@ -117,10 +111,12 @@ def from_rows(curve: str, big_endian: bool) -> Any:
 
     def body(e: Emitter, a: list[Any]) -> None:
         target, source = _addresses(e, a[0], words), _addresses(e, a[1], width)
-        for k, place in enumerate(order):
+        out = []
+        for k in order:  # its own inverse
             x = e.reduce_once(e.mul(e.load_rows(source, k * e.limbs), e.const(factor)))
             v = e.to_words(x, FP_LIMBS)
-            _store_words(e, target, FP_LIMBS * place, _swap(e, v) if big_endian else v)
+            out += _swap(e, v) if big_endian else v
+        _store_words(e, target, out)
 
     form = "be" if big_endian else "mont"
     convert = lanes.operation(f"from_rows_{form}_{curve}", "fp", 2, body)
