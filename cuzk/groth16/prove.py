@@ -21,7 +21,7 @@ from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import Proof
 from cuzk.groth16.quotient import quotient
 from cuzk.kernels.vector_cpu import to_canonical
-from cuzk.msm.pippenger import msm, sum_rows
+from cuzk.msm.pippenger import msm, sum_be
 from cuzk.msm.rows import rows_from_be
 from cuzk.ntt import Domain
 from cuzk.pages import zeros
@@ -96,7 +96,7 @@ class _Sums:
         present = elems >= 0
         scalars = np.concatenate([self.inputs_canon[inputs], self.elems_canon[present]])
         index = np.concatenate([np.arange(len(inputs), dtype=np.uint32), elems[present].astype(np.uint32)])
-        selected = sum_rows(rows_from_be(curve, points_be, ones))
+        selected = sum_be(curve, points_be, ones)
         dense = msm(rows_from_be(curve, points_be, index), scalars)
         return (g1.g1_add if curve == "g1" else g2.g2_add)(selected, dense)
 

@@ -32,7 +32,10 @@ Progress = Callable[[float], object]
 
 
 def window_bits(curve: str, count: int) -> int:
-    """The window width with the fewest additions for `count` multiples, table included, within the memory for tables."""
+    """The window width with the fewest additions for `count` multiples, table included, within the memory for tables.
+
+    Not above 16: rows of a larger table cost more to fetch than the addition that they save.
+    """
 
     def windows(c: int) -> int:
         return -(-SCALAR_BITS // c)
@@ -40,7 +43,7 @@ def window_bits(curve: str, count: int) -> int:
     def cost(c: int) -> int:
         return windows(c) * (count + (1 << (c - 1)))
 
-    fitting = [c for c in range(2, 20) if windows(c) * row_words(curve) * 8 << (c - 1) <= _TABLE_BYTES]
+    fitting = [c for c in range(2, 17) if windows(c) * row_words(curve) * 8 << (c - 1) <= _TABLE_BYTES]
     return min(fitting, key=cost)
 
 

@@ -23,18 +23,19 @@ from cuzk import config, pages, workers
 from cuzk.curve.integers import horner
 from cuzk.errors import InternalError
 from cuzk.field.lanes import LANES
-from cuzk.field.limbs import FR_LIMBS, U64, to_limbs
+from cuzk.field.limbs import FR_LIMBS, U8, U64, to_limbs
 from cuzk.kernels import msm_cpu
-from cuzk.msm.rows import Rows, point_limbs, rows_from_be, rows_from_mont, rows_to_mont
+from cuzk.msm.rows import Reader, Rows, check_bytes, point_limbs, rows_to_mont
 from cuzk.msm.sums import Keyed, Summation
 
-__all__ = ["Rows", "msm", "rows_from_be", "rows_from_mont", "sum_rows", "sum_selected"]
+__all__ = ["msm", "sum_be", "sum_rows", "sum_selected"]
 
 SCALAR_BITS = 255  # r and the sign of its smaller residue: a residue is below 2^254
 U32 = npt.NDArray[np.uint32]
 Progress = Callable[[float], object]
 
 _BATCH = 1 << 15  # entries that make a task worth its overhead
+_READ = 1 << 14  # points that are read and summed at a time
 
 
 @dataclass(frozen=True)
@@ -198,24 +199,68 @@ def sum_selected(rows: Rows, index: npt.NDArray[Any], threads: int | None = None
         index = index[finite[index]]
     if not len(index):
         return np.zeros(point_limbs(rows.curve), np.uint64)
+
+    def piece(scratch: Summation, start: int, stop: int) -> tuple[U64, bool]:
+        sums, infinite = scratch.all(rows.array, index[start:stop], False)
+        return sums.copy(), infinite
+
+    return _sum_pieces(rows.curve, piece, len(index), threads, progress)
+
+
+def sum_be(
+    curve: str,
+    be_bytes: U8,
+    index: npt.NDArray[Any] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> U64:
+    """Sum of points in uncompressed big-endian bytes, all or those that `index` names, read block by block.
+
+    Shape   as for `rows_from_be`; result uint64[12] (G1) or uint64[24] (G2), affine, infinity all zeros
+    Cost    7 M + 1 S a point
+    """
+    check_bytes(curve, be_bytes)
+    threads = threads or config.thread_count()
+    n = len(be_bytes) if index is None else len(index)
+    if not n:
+        return np.zeros(point_limbs(curve), np.uint64)
+
+    def piece(scratch: Summation, start: int, stop: int) -> tuple[U64, bool]:
+        reader, parts, any_infinite = Reader(curve, be_bytes, index, True), [], False
+        rows = scratch.array("read", _READ * scratch.words, np.uint64).reshape(_READ, scratch.words)
+        for k in range(start, stop, _READ):
+            infinite = reader.read(rows, k, min(stop, k + _READ))
+            finite = np.delete(np.arange(min(stop - k, _READ), dtype=np.uint32), infinite)
+            if len(finite):
+                sums, may_be_infinite = scratch.all(rows, finite, False, last=False)
+                parts.append(sums.copy())
+                any_infinite |= may_be_infinite
+        return np.concatenate(parts) if parts else np.zeros((1, scratch.words), np.uint64), any_infinite or not parts
+
+    return _sum_pieces(curve, piece, n, threads, progress)
+
+
+def _sum_pieces(
+    curve: str, piece: Callable[[Summation, int, int], tuple[U64, bool]], n: int, threads: int, progress: Progress | None
+) -> U64:
+    """Sum of the rows that `piece(scratch, start, stop)` makes of range(n), with whether they may be infinite, on all threads."""
     scratch: queue.SimpleQueue[Summation] = queue.SimpleQueue()
     for _ in range(threads):
-        scratch.put(Summation(rows.curve))
+        scratch.put(Summation(curve))
 
-    def piece(start: int, stop: int) -> tuple[U64, bool]:
+    def task(start: int, stop: int) -> tuple[U64, bool]:
         mine = scratch.get()
         try:
-            sums, infinite = mine.all(rows.array, index[start:stop], False)
-            return sums.copy(), infinite
+            return piece(mine, start, stop)
         finally:
             scratch.put(mine)
 
     parts = []
-    bounds = workers.ranges(len(index), max(1, min(4 * threads, len(index) // 4096)), LANES)
-    for part in workers.run(piece, bounds, threads):
+    bounds = workers.ranges(n, max(1, min(4 * threads, n // 4096)), LANES)
+    for part in workers.run(task, bounds, threads):
         parts.append(part)
         if progress:
             progress(len(parts) / len(bounds))
     together = np.concatenate([p[0] for p in parts])
     sums, _ = scratch.get().all(together, np.arange(len(together), dtype=np.uint32), any(p[1] for p in parts))
-    return horner(rows_to_mont(rows.curve, sums))
+    return horner(rows_to_mont(curve, sums))

@@ -45,29 +45,51 @@ def point_bytes(curve: str) -> int:
     return 2 * DEGREES[curve] * FP_BYTES
 
 
+class Reader:
+    """Buffers of one thread for reading points, all or those named by an index, into rows."""
+
+    def __init__(self, curve: str, source: npt.NDArray[Any], index: npt.NDArray[Any] | None, big_endian: bool) -> None:
+        """`source`: big-endian bytes as for `rows_from_be`, or containers as for `rows_from_mont`."""
+        self._source, self._index = source, index
+        self._kernel = to_rows(curve, big_endian)
+        self._words = np.zeros((_BLOCK, point_limbs(curve)), np.uint64)
+        self._points = self._words.view(source.dtype)
+        self._infinite = np.zeros(_BLOCK, np.uint32)
+
+    def read(self, array: U64, start: int, stop: int) -> npt.NDArray[np.uint32]:
+        """Points start..stop to array[0..]; returns the places in `array` of points at infinity.
+
+        Shape   array uint64[n, row_words], with room for the next multiple of LANES
+        """
+        found = [np.zeros(0, np.uint32)]
+        for k in range(start, stop, _BLOCK):
+            m, to = min(stop - k, _BLOCK), k - start
+            if self._index is None:
+                self._points[:m] = self._source[k : k + m]
+            else:
+                np.take(self._source, self._index[k : k + m], axis=0, out=self._points[:m], mode="clip")
+            count = self._kernel(array[to : to + -(-m // LANES) * LANES], self._words, self._infinite)
+            infinite = self._infinite[:count]
+            found.append(infinite[infinite < m] + np.uint32(to))
+        return np.concatenate(found)
+
+
 def _convert(curve: str, source: npt.NDArray[Any], index: npt.NDArray[Any] | None, big_endian: bool, threads: int | None) -> Rows:
     n = len(source) if index is None else len(index)
-    words = point_limbs(curve)
     array = pages.zeros((-(-n // LANES) * LANES, row_words(curve)))
-    kernel = to_rows(curve, big_endian)
 
     def block(start: int, stop: int) -> npt.NDArray[np.uint32]:
-        found = []
-        buffer, infinite = np.zeros((_BLOCK, words), np.uint64), np.zeros(_BLOCK, np.uint32)
-        plain = buffer.view(source.dtype)
-        for k in range(start, stop, _BLOCK):
-            m = min(stop - k, _BLOCK)
-            if index is None:
-                plain[:m] = source[k : k + m]
-            else:
-                np.take(source, index[k : k + m], axis=0, out=plain[:m], mode="clip")
-            padded = min(-(-m // LANES) * LANES, len(array) - k)
-            count = kernel(array[k : k + padded], buffer, infinite)
-            found.append(infinite[:count][infinite[:count] < m] + np.uint32(k))
-        return np.concatenate(found)
+        infinite = Reader(curve, source, index, big_endian).read(array[start:], start, stop)
+        return infinite + np.uint32(start)
 
     infinite = workers.over_ranges(block, n, _BLOCK, threads=threads)
     return Rows(curve, array[:n], np.concatenate(infinite) if infinite else np.zeros(0, np.uint32))
+
+
+def check_bytes(curve: str, be_bytes: U8) -> None:
+    """Raises InternalError unless the array is uint8[n, 96] (G1) or uint8[n, 192] (G2)."""
+    if be_bytes.ndim != 2 or be_bytes.shape[1] != point_bytes(curve) or be_bytes.dtype != np.uint8:
+        raise InternalError("points of a wrong shape", expected=f"uint8[n, {point_bytes(curve)}]", got=str(be_bytes.shape))
 
 
 def rows_from_be(curve: str, be_bytes: U8, index: npt.NDArray[Any] | None = None, threads: int | None = None) -> Rows:
@@ -77,8 +99,7 @@ def rows_from_be(curve: str, be_bytes: U8, index: npt.NDArray[Any] | None = None
     Range   canonical coordinates; the flag bits of the first byte are ignored (infinity: all other bits zero)
     Cost    2 (G2: 4) M a point, on all threads
     """
-    if be_bytes.ndim != 2 or be_bytes.shape[1] != point_bytes(curve) or be_bytes.dtype != np.uint8:
-        raise InternalError("points of a wrong shape", expected=f"uint8[n, {point_bytes(curve)}]", got=str(be_bytes.shape))
+    check_bytes(curve, be_bytes)
     return _convert(curve, be_bytes, index, True, threads)
 
 

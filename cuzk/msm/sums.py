@@ -87,9 +87,15 @@ class Summation:
         infinite = self._sum(out, 0, rows.reshape(-1), entries, counts, infinite)
         return out[: keys * self.words].reshape(keys, self.words), counts, infinite
 
-    def all(self, rows: U64, index: U32, infinite: bool) -> tuple[U64, bool]:
-        """The sum of rows[index], which is not empty: uint64[1, words], and whether it may be infinity."""
+    def all(self, rows: U64, index: U32, infinite: bool, last: bool = True) -> tuple[U64, bool]:
+        """The sum of rows[index], which is not empty: uint64[1, words], and whether it may be infinity.
+
+        Without `last` some rows, RUN times fewer than there were, that have the same sum.
+        """
         flat, pieces = rows.reshape(-1), 0
+        if not last:
+            flat, infinite = self._pieces(flat, index, infinite, "pieces 0")
+            return flat.reshape(-1, self.words), infinite
         while len(index) > RUN * LANES:
             out, infinite = self._pieces(flat, index, infinite, f"pieces {pieces % 2}")
             flat, index, pieces = out, np.arange(len(out) // self.words, dtype=np.uint32), pieces + 1

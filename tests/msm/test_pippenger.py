@@ -17,7 +17,7 @@ from cuzk.errors import InternalError
 from cuzk.field.limbs import U64
 from cuzk.field.params import R
 from cuzk.msm import pippenger
-from cuzk.msm.rows import Rows, rows_to_be, rows_to_mont
+from cuzk.msm.rows import Rows, rows_from_be, rows_from_mont, rows_to_be, rows_to_mont
 from cuzk.spec import curve as spec
 from tests import points as given
 from tests.conftest import ROOT, Draw
@@ -31,7 +31,7 @@ def equal(got: U64, expected: U64) -> bool:
 
 
 def rows_of(curve: str, points: list[Any]) -> Rows:
-    return pippenger.rows_from_mont(curve, given.containers(curve, points))
+    return rows_from_mont(curve, given.containers(curve, points))
 
 
 @pytest.fixture(scope="module", params=CURVES)
@@ -136,6 +136,27 @@ def test_sum_of_selected_points(sample: tuple[str, list[Any]], m: int, draw: Dra
     assert equal(got, given.weighted_sum(curve, [points[k] for k in index], [1] * m))
 
 
+@pytest.mark.parametrize("m", [0, 1, 9, 5000, 20_000])
+def test_sum_from_file_bytes(sample: tuple[str, list[Any]], m: int, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pippenger, "_READ", 4096)
+    curve, points = sample
+    points = [*points[:1000], given.infinity(curve), -points[7], points[7]]
+    data = given.file_bytes(points)
+    index = [draw.random.randrange(len(points)) for _ in range(m)]
+    done: list[float] = []
+    got = pippenger.sum_be(curve, data, np.array(index, np.int64), progress=done.append)
+    assert equal(got, given.weighted_sum(curve, [points[k] for k in index], [1] * m))
+    assert done == sorted(done) and done[-1:] == [1.0] * (m > 0)
+    assert equal(pippenger.sum_be(curve, data[:m]), given.weighted_sum(curve, points[:m], [1] * min(m, len(points))))
+
+
+def test_sum_of_infinities_from_file_bytes(sample: tuple[str, list[Any]]) -> None:
+    curve, points = sample
+    data = given.file_bytes([given.infinity(curve), points[0], -points[0]])
+    for index in ([0] * 9000, [0], [1, 2] * 5000, [1, 0, 2]):
+        assert not pippenger.sum_be(curve, data, np.array(index)).any()
+
+
 def test_sum_of_all_rows_that_cancel(sample: tuple[str, list[Any]]) -> None:
     curve, points = sample
     assert not pippenger.sum_rows(rows_of(curve, _negated_pairs(points[:5000]))).any()
@@ -148,7 +169,7 @@ def test_rows_keep_points(sample: tuple[str, list[Any]], n: int) -> None:
     curve, points = sample
     points = [given.infinity(curve), *points[: n - 1]]
     expected, data = given.containers(curve, points), given.file_bytes(points)
-    for rows in (pippenger.rows_from_mont(curve, expected), pippenger.rows_from_be(curve, data)):
+    for rows in (rows_from_mont(curve, expected), rows_from_be(curve, data)):
         assert len(rows) == n and list(rows.infinite) == [0]
         assert equal(rows_to_mont(curve, rows.array), expected)
         assert bytes(rows_to_be(curve, rows.array)) == bytes(data)
@@ -159,7 +180,7 @@ def test_rows_from_a_read_only_unaligned_map(sample: tuple[str, list[Any]]) -> N
     data = given.file_bytes([*points[:50], given.infinity(curve)])
     held = np.frombuffer(b"\1\2\3" + bytes(data), np.uint8)[3:].reshape(data.shape)
     index = np.array([50, 3, 3, 0, 49, 50])
-    rows = pippenger.rows_from_be(curve, held, index)
+    rows = rows_from_be(curve, held, index)
     assert list(rows.infinite) == [0, 5]
     assert equal(rows_to_mont(curve, rows.array), given.containers(curve, [*points[:50], given.infinity(curve)])[index])
 
@@ -167,12 +188,13 @@ def test_rows_from_a_read_only_unaligned_map(sample: tuple[str, list[Any]]) -> N
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: pippenger.rows_from_be("g1", np.zeros((3, 192), np.uint8)),
-        lambda: pippenger.rows_from_be("g2", np.zeros((3, 96), np.uint8)),
-        lambda: pippenger.rows_from_mont("g1", np.zeros((3, 24), np.uint64)),
-        lambda: pippenger.rows_from_mont("g1", np.zeros((3, 12), np.int64)),
-        lambda: pippenger.msm(pippenger.rows_from_mont("g1", np.zeros((3, 12), np.uint64)), np.zeros((2, 4), np.uint64)),
-        lambda: pippenger.msm(pippenger.rows_from_mont("g1", np.zeros((3, 12), np.uint64)), np.zeros((3, 6), np.uint64)),
+        lambda: rows_from_be("g1", np.zeros((3, 192), np.uint8)),
+        lambda: rows_from_be("g2", np.zeros((3, 96), np.uint8)),
+        lambda: pippenger.sum_be("g1", np.zeros((3, 192), np.uint8)),
+        lambda: rows_from_mont("g1", np.zeros((3, 24), np.uint64)),
+        lambda: rows_from_mont("g1", np.zeros((3, 12), np.int64)),
+        lambda: pippenger.msm(rows_from_mont("g1", np.zeros((3, 12), np.uint64)), np.zeros((2, 4), np.uint64)),
+        lambda: pippenger.msm(rows_from_mont("g1", np.zeros((3, 12), np.uint64)), np.zeros((3, 6), np.uint64)),
     ],
 )
 def test_wrong_shapes_are_refused(call: Callable[[], Any]) -> None:
