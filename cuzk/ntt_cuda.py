@@ -76,7 +76,7 @@ def _inner(card: Any, inverse: bool) -> Any:
 
 
 @dataclass(frozen=True)
-class _Level:
+class Level:
     """One pass: 2^k rows, 2^log_stride elements apart; `done` bits of the index belong to passes further out."""
 
     k: int
@@ -109,11 +109,11 @@ class Transform:
                 "no such transform on a card", expected=f"2^{kernels.MIN_LOG_PASS} to 2^{MAX_LOG2_SIZE}", got=f"2^{log_size}"
             )
         self.card, self.log_size, self.inverse, self.shift, self.factor = card, log_size, inverse, shift % R, factor % R
-        self.levels: list[_Level] = []
+        self.levels: list[Level] = []
         left = log_size
         for k in sizes or plan(log_size):
             left -= k
-            self.levels.append(_Level(k, left, log_size - left - k))
+            self.levels.append(Level(k, left, log_size - left - k))
         assert left == 0
         self._inner = _inner(card, inverse)
         self._tables = self._make_tables(stream)
@@ -138,7 +138,7 @@ class Transform:
             if table is not None:
                 table.free()
 
-    def _row(self, level: _Level) -> list[int]:
+    def _row(self, level: Level) -> list[int]:
         """Factors of the coefficients of one pass by position: factor (in the outermost pass) and the power of the shift."""
         step = pow(self.shift, 1 << level.done, R)
         by_digit = _powers(step, 1 << level.k, self.factor if level.done == 0 else 1)
@@ -188,20 +188,23 @@ class Transform:
         self._run(a, stream, (b, c))
 
     def _run(self, data: int, stream: Any, pair: tuple[int, int] | None) -> None:
-        order = range(len(self.levels))
-        last = order[-1] if self.inverse else 0
-        for p in order if self.inverse else reversed(order):
-            level, table = self.levels[p], self._tables[p]
-            columns = 1 << (self.log_size - level.k)
-            log_columns = (min(kernels.POINTS >> level.k, columns)).bit_length() - 1
-            shape = (level.k, level.log_stride, log_columns, int(p == last))
-            tables = (table.address if table is not None else 0, self._inner.address)
-            blocks, threads = columns >> log_columns, 1 << (level.k - 3 + log_columns)
-            if pair is not None and p == 0:
-                launch(self.card, kernels.dif_of_quotient, blocks, stream, data, *pair, *tables, *shape, threads=threads)
-            else:
-                kernel = kernels.dif if self.inverse else kernels.dit
-                launch(self.card, kernel, blocks, stream, data, *tables, *shape, threads=threads)
+        for level in self.levels if self.inverse else reversed(self.levels):
+            self.run_level(data, level, stream, pair if level.done == 0 else None)
+
+    def run_level(self, data: int, level: Level, stream: Any = None, pair: tuple[int, int] | None = None) -> None:
+        """One pass; `pair` as b and c of `run_quotient`, for the outermost one."""
+        last = level.log_stride == 0 if self.inverse else level.done == 0
+        table = self._tables[self.levels.index(level)]
+        columns = 1 << (self.log_size - level.k)
+        log_columns = (min(kernels.POINTS >> level.k, columns)).bit_length() - 1
+        shape = (level.k, level.log_stride, log_columns, int(last))
+        tables = (table.address if table is not None else 0, self._inner.address)
+        blocks, threads = columns >> log_columns, 1 << (level.k - 3 + log_columns)
+        if pair is not None:
+            launch(self.card, kernels.dif_of_quotient, blocks, stream, data, *pair, *tables, *shape, threads=threads)
+        else:
+            kernel = kernels.dif if self.inverse else kernels.dit
+            launch(self.card, kernel, blocks, stream, data, *tables, *shape, threads=threads)
 
 
 class Domain:

@@ -40,7 +40,7 @@ def ptxas() -> str:
     """Path of the assembler. Raises: DeviceError if there is none."""
     wheels = (Path(p) / "nvidia" / name / "bin" / "ptxas" for p in sys.path for name in ("cu13", "cuda_nvcc"))
     toolkits = (Path(p) / "bin" / "ptxas" for p in (os.environ.get("CUDA_HOME", ""), "/usr/local/cuda") if p)
-    on_path = (Path(p) for p in [shutil.which("ptxas")] if p)
+    on_path = (Path(p).with_name("ptxas") for p in (shutil.which("ptxas"), shutil.which("nvcc")) if p)
     for path in (*wheels, *on_path, *toolkits):
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)

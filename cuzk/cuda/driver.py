@@ -211,27 +211,26 @@ class Card:
         buffer.write(array, stream=stream)
         return buffer
 
+    def copying(self, call: str, stream: Stream | None, *arguments: Any) -> None:
+        """A copy or fill: queued in a stream, or without one after all work on the card, and done when this returns."""
+        d = self.enter()
+        if stream is None:
+            d.cuCtxSynchronize()
+        getattr(d, call)(*arguments, _handle(stream))
+        if stream is None:
+            d.cuStreamSynchronize(None)
+
     def write_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
         """Copy an array's bytes to an address. With a stream and page-locked memory it returns before it is done; without a
         stream it waits for all work on the card first."""
         array = np.ascontiguousarray(array)
-        d = self.enter()
-        if stream is None:
-            d.cuCtxSynchronize()
-        d.cuMemcpyHtoDAsync_v2(address, array.ctypes.data, array.nbytes, _handle(stream))
-        if stream is None:
-            d.cuStreamSynchronize(None)
+        self.copying("cuMemcpyHtoDAsync_v2", stream, address, array.ctypes.data, array.nbytes)
 
     def read_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
         """Copy bytes at an address into a C-contiguous array. With a stream it returns before it is done; without one it waits
         for all work on the card first."""
         assert array.flags.c_contiguous and array.flags.writeable
-        d = self.enter()
-        if stream is None:
-            d.cuCtxSynchronize()
-        d.cuMemcpyDtoHAsync_v2(array.ctypes.data, address, array.nbytes, _handle(stream))
-        if stream is None:
-            d.cuStreamSynchronize(None)
+        self.copying("cuMemcpyDtoHAsync_v2", stream, array.ctypes.data, address, array.nbytes)
 
     def pinned(self, shape: Sequence[int], dtype: Any) -> Array:
         """An uninitialised host array in page-locked memory, which copies several times as fast and asynchronously."""
@@ -331,14 +330,14 @@ class Buffer:
         return array
 
     def copy_from(self, other: Buffer, size: int, *, offset: int = 0, start: int = 0, stream: Stream | None = None) -> None:
-        """Copy `size` bytes of another buffer, from byte `start` there to byte `offset` here."""
-        source = other._check(start, size)
-        self.card.enter().cuMemcpyDtoDAsync_v2(self._check(offset, size), source, size, _handle(stream))
+        """Copy `size` bytes of another buffer, from byte `start` there to byte `offset` here; as `Card.copying`."""
+        source, target = other._check(start, size), self._check(offset, size)
+        self.card.copying("cuMemcpyDtoDAsync_v2", stream, target, source, size)
 
     def fill(self, byte: int, size: int | None = None, offset: int = 0, stream: Stream | None = None) -> None:
-        """Set `size` bytes (all, if not given) to one value."""
+        """Set `size` bytes (all, if not given) to one value; as `Card.copying`."""
         size = self.size - offset if size is None else size
-        self.card.enter().cuMemsetD8Async(self._check(offset, size), byte, size, _handle(stream))
+        self.card.copying("cuMemsetD8Async", stream, self._check(offset, size), byte, size)
 
 
 class Stream:

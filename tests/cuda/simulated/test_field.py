@@ -14,6 +14,7 @@ from cuzk.field.params import P, R
 from cuzk.kernels import rates_cuda
 from cuzk.kernels.launch import launch
 from tests.conftest import Draw
+from tests.cuda.chains import chained
 from tests.cuda.operations import FP, FP_OPERATIONS, FR, FR_OPERATIONS, MUL_BY_ROOT, ROOT, Operation
 
 
@@ -63,15 +64,6 @@ def test_memory_by_address() -> None:
         address = buffer.address
     with pytest.raises(IndexError, match="outside"):
         fr_cuda.load(address)
-
-
-def chained(a: int, b: int, rounds: int, p: int) -> tuple[int, int]:
-    """What the kernels of `rates_cuda` leave."""
-    c, d = b, a
-    for _ in range(rounds):
-        a, c = a * b % p, c * d % p
-        b, d = b * a % p, d * c % p
-    return a * c % p, b * d % p
 
 
 @pytest.mark.parametrize("field", ["fp", "fr"])

@@ -129,7 +129,8 @@ def test_nothing_but_the_data_is_written() -> None:
 
 def test_memory_goes_back() -> None:
     card = device.card(0)
-    Domain(card, 6, [3, 3]).intt(card.upload(fr_mont(range(64))).address)
+    data = card.upload(fr_mont(range(64)))
+    Domain(card, 6, [3, 3]).intt(data.address)
     before = card.used
     domain = Domain(card, 6, [3, 3])
     domain.transform(True, FR_GENERATOR)

@@ -1,0 +1,424 @@
+"""Check and time the field, the transforms and the quotient on a card, in one run, and write what was found as JSON.
+
+Usage: python scripts/device_check_ntt.py OUT.json [--check 20,24,27] [--time 20,22,24,27] [--repeat 10]
+
+Checks need no second implementation at full size: with w of order 64, the values X_j at the multiples of m/64 are sums over the
+residues of k modulo 64 of c_k, and the other way round, so that sums over whole arrays, taken on the host, decide; a polynomial
+at a point of odd order 627 in Fr* is such a sum too, and there a b − c = h (x^m − 1).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from cuzk import config, device
+from cuzk.cuda import compiler
+from cuzk.field.limbs import FP_LIMBS, FP_RADIX, FR_LIMBS, FR_RADIX, U64, fp_mont, fr_ints, fr_mont, from_limbs
+from cuzk.field.params import FR_GENERATOR, P, R, omega
+from cuzk.groth16.quotient_cuda import Quotient
+from cuzk.kernels import ntt_cuda as kernels
+from cuzk.kernels import rates_cuda, vector_cuda
+from cuzk.kernels.launch import launch, launch_over
+from cuzk.ntt_cuda import Domain, Transform, reversal
+from cuzk.spec import groth16 as spec_groth16
+from cuzk.spec import ntt as spec
+from cuzk.spec.field import Fr
+
+CLASSES = 64
+ODD_ORDER = 3 * 11 * 19
+START = time.perf_counter()
+
+
+def say(text: str) -> None:
+    """A line with the time since the start, at once."""
+    print(f"[{time.perf_counter() - START:6.1f} s] {text}", flush=True)
+
+
+def fail(text: str) -> None:
+    """A check that does not hold ends the run."""
+    raise SystemExit(f"FAILED: {text}")
+
+
+def random_elements(count: int, seed: int) -> U64:
+    """Elements below 2^254 < r, uint64[count, 4]."""
+    out = np.random.Generator(np.random.SFC64(seed)).integers(0, 1 << 64, (count, FR_LIMBS), np.uint64)
+    out[:, -1] &= np.uint64((1 << 62) - 1)
+    return out
+
+
+def class_sums(array: U64, classes: int) -> list[int]:
+    """Sums of the elements whose index is 0, 1, … modulo `classes`, as integers."""
+    words = array.view(np.uint32).reshape(len(array), 8)
+    whole = len(words) // classes * classes
+    total = np.zeros((classes, 8), np.uint64)
+    for start in range(0, whole, classes << 12):  # pieces that stay in cache
+        piece = words[start : min(start + (classes << 12), whole)]
+        total += piece.reshape(-1, classes, 8).sum(axis=0, dtype=np.uint64)
+    total[: len(words) - whole] += words[whole:]
+    return [sum(int(v) << (32 * i) for i, v in enumerate(row)) for row in total]
+
+
+def at_multiples(sums: list[int], inverse: bool) -> list[int]:
+    """Σ_k x_k w^(± k j m/64) for j < 64 from the sums of x over residues modulo 64."""
+    w = pow(omega(CLASSES.bit_length() - 1), -1 if inverse else 1, R)
+    return [sum(s * pow(w, i * j, R) for i, s in enumerate(sums)) % R for j in range(CLASSES)]
+
+
+def at_odd_point(array: U64) -> tuple[int, int]:
+    """The polynomial with these coefficients at a point of order 627, and the point."""
+    x = pow(FR_GENERATOR, (R - 1) // ODD_ORDER, R)
+    return sum(s * pow(x, i, R) for i, s in enumerate(class_sums(array, ODD_ORDER))) % R, x
+
+
+def below_r(array: U64) -> bool:
+    """Whether every element is below r."""
+    top = np.uint64(R >> 192)
+    if (array[:, 3] > top).any():
+        return False
+    return all(v < R for v in from_limbs(array[array[:, 3] == top][:1000]))
+
+
+class Checks:
+    """The run: one card, what is found."""
+
+    def __init__(self, card: Any, repeat: int) -> None:
+        self.card, self.repeat = card, repeat
+        self.stream = card.stream()
+        self.found: dict[str, Any] = {"checks": [], "times_ms": {}, "rates": {}}
+
+    def passed(self, what: str, times: int = 1) -> None:
+        """Note a check that holds."""
+        self.found["checks"].append({"what": what, "times": times})
+        say(f"ok: {what}" + (f", {times} times" if times > 1 else ""))
+
+    def read(self, buffer: Any, count: int) -> U64:
+        """Elements of a buffer."""
+        self.stream.synchronize()
+        array: npt.NDArray[np.uint64] = buffer.read((count, FR_LIMBS), np.uint64)
+        return array
+
+    def differences(self, a: Any, b: Any, size: int) -> int:
+        """Pieces of 16 bytes that differ between two buffers."""
+        with self.card.upload(np.zeros(4, np.uint32)) as out:
+            launch_over(
+                self.card, vector_cuda.count_differences, size // 16, self.stream, out.address, a.address, b.address, size // 16
+            )
+            self.stream.synchronize()
+            return int(out.read(1, np.uint32)[0])
+
+    def median_ms(self, name: str, work: Callable[[], None], runs: int = 7, per: int = 1) -> float:
+        """Median device time of some work, noted."""
+        work()
+        times = []
+        for _ in range(runs):
+            start, end = self.card.event().record(self.stream), self.card.event()
+            work()
+            end.record(self.stream)
+            times.append(end.milliseconds_since(start) / per)
+        self.found["times_ms"][name] = {"median": statistics.median(times), "min": min(times), "max": max(times), "runs": runs}
+        say(f"{name}: {statistics.median(times):.4f} ms ({min(times):.4f}–{max(times):.4f})")
+        return statistics.median(times)
+
+    def compile_all(self) -> None:
+        """Every kernel compiled and loaded: time, registers, local memory as the driver sees them."""
+        start = time.perf_counter()
+        rows = {}
+        for key, kernel in sorted(compiler.kernels.items()):
+            begun = time.perf_counter()
+            rows[key] = self.card.resources(kernel) | {"seconds": round(time.perf_counter() - begun, 2), "level": kernel.level}
+        self.found["kernels"] = rows
+        say(f"{len(rows)} kernels in {time.perf_counter() - start:.1f} s: {json.dumps(rows)}")
+
+    def rates(self, rounds: int) -> None:
+        """Products a second, and that they are right."""
+        for field, p, encode, limbs, radix in (("fp", P, fp_mont, FP_LIMBS, FP_RADIX), ("fr", R, fr_mont, FR_LIMBS, FR_RADIX)):
+            kernel = getattr(rates_cuda, f"{field}_products")
+            blocks = 16 * self.card.multiprocessors if rounds > 100 else 1
+            draw = random.Random(1)
+            values = [draw.randrange(p) for _ in range(64)] * (2 * kernel.threads * blocks // 64)
+            data = encode(values)
+            buffer = self.card.upload(data)
+            for _ in range(self.repeat):
+                buffer.write(data)
+                launch(self.card, kernel, blocks, self.stream, buffer.address, 3)
+                self.stream.synchronize()
+                got = buffer.read((len(values), limbs), np.uint64)
+                unradix = pow(radix, -1, p)
+                for i in (0, 2, 62, len(values) - 2):
+                    a, b = values[i], values[i + 1]
+                    c, d = b, a
+                    for _ in range(3):
+                        a, c = a * b % p, c * d % p
+                        b, d = b * a % p, d * c % p
+                    want = [a * c % p, b * d % p]
+                    if [x * unradix % p for x in from_limbs(got[i : i + 2])] != want:
+                        fail(f"{field} products of thread {i // 2}")
+                if not (got.reshape(-1, 64, limbs) == got[:64]).all():
+                    fail(f"{field} products differ between blocks")
+            self.passed(f"{field} products", self.repeat)
+            ms = self.median_ms(
+                f"{field} products", lambda b=buffer, k=kernel, n=blocks: launch(self.card, k, n, self.stream, b.address, rounds)
+            )
+            products = kernel.threads * blocks * (rounds * rates_cuda.PRODUCTS + 2)
+            self.found["rates"][f"{field}_products_per_ns"] = rate = products / max(ms, 1e-9) / 1e6
+            say(f"{field} products: {rate:.2f} G/s")
+            buffer.free()
+
+    def small(self, largest: int) -> None:
+        """All sizes up to 2^largest and the four transforms against plain integers."""
+        draw = random.Random(2)
+        for log_size in range(largest + 1):
+            values = [draw.randrange(R) for _ in range(1 << log_size)]
+            domain = Domain(self.card, log_size)
+            for name in ("ntt", "intt", "coset_ntt", "coset_intt"):
+                want = fr_mont(getattr(spec, name)(Fr, values))
+                for _ in range(self.repeat if log_size > 2 else 1):
+                    buffer = self.card.upload(fr_mont(values))
+                    getattr(domain, name)(buffer.address, self.stream)
+                    if not np.array_equal(self.read(buffer, len(values)), want):
+                        fail(f"{name} of 2^{log_size}")
+                    buffer.free()
+            domain.free()
+        self.passed(f"ntt, intt, coset_ntt, coset_intt of 2^0 … 2^{largest}", self.repeat)
+        for log_size in range(3, largest + 1):
+            vectors = [[draw.randrange(R) for _ in range(1 << log_size)] for _ in range(3)]
+            buffers = [self.card.upload(fr_mont(v)) for v in vectors]
+            quotient = Quotient(self.card, log_size)
+            quotient.run(*(b.address for b in buffers), self.stream)
+            got = from_limbs(self.read(buffers[0], 1 << log_size))
+            if [got[k] for k in reversal(log_size)][:-1] != spec_groth16.quotient(Fr, *vectors):
+                fail(f"quotient of 2^{log_size}")
+            quotient.free()
+        self.passed(f"quotient of 2^3 … 2^{largest}, values that do not satisfy a b = c")
+
+    def large(self, log_size: int) -> None:
+        """One size: dense data by sums, the same result time after time, and there and back."""
+        m, card, stream = 1 << log_size, self.card, self.stream
+        host = random_elements(m, log_size)
+        data, kept = card.upload(host), card.buffer(32 * m)
+        domain = Domain(card, log_size)
+        backward, forward = domain.transform(True, FR_GENERATOR, pow(m, -1, R)), domain.transform(False, pow(FR_GENERATOR, -1, R))
+        original = card.upload(host) if card.free_memory() > 40 * m else None
+        backward.run(data.address, stream)
+        stream.synchronize()
+        kept.copy_from(data, 32 * m)
+        # Coefficients c_k 7^k in bit-reversed order: their multiples of m/64 are the first 64, in bit-reversed order.
+        inverse_m = pow(m, -1, R)
+        want = [
+            x * inverse_m * pow(FR_GENERATOR, j * (m // CLASSES), R) % R
+            for j, x in enumerate(at_multiples(class_sums(host, CLASSES), True))
+        ]
+        got = from_limbs(self.read(data, CLASSES))
+        if got != [want[j] for j in reversal(6)]:
+            fail(f"inverse transform of 2^{log_size}: coefficients at multiples of m/64")
+        for _ in range(self.repeat - 1):
+            if original is not None:
+                data.copy_from(original, 32 * m, stream=stream)
+            else:
+                forward.run(data.address, stream)
+            backward.run(data.address, stream)
+            if self.differences(data, kept, 32 * m):
+                fail(f"inverse transform of 2^{log_size} is not the same every time")
+        self.passed(f"inverse coset transform of 2^{log_size}, dense", self.repeat)
+        forward.run(data.address, stream)
+        back = self.read(data, m)
+        if not np.array_equal(back, host) or not below_r(back):
+            fail(f"there and back at 2^{log_size}")
+        self.passed(f"there and back at 2^{log_size}, every element")
+        plain = domain.transform(False)
+        kept.copy_from(data, 32 * m)
+        for i in range(self.repeat):
+            data.copy_from(kept, 32 * m, stream=stream)
+            plain.run(data.address, stream)
+            if i == 0:
+                values = self.read(data, m)
+                if original is not None:
+                    original.copy_from(data, 32 * m)
+            elif original is not None and self.differences(data, original, 32 * m):
+                fail(f"forward transform of 2^{log_size} is not the same every time")
+        # The input was in bit-reversed order: its first 64 are the coefficients at multiples of m/64.
+        sums = [x * inverse_m % R for x in at_multiples(class_sums(values, CLASSES), True)]
+        if [sums[j] for j in reversal(6)] != from_limbs(host[:CLASSES]) or not below_r(values):
+            fail(f"forward transform of 2^{log_size}: sums over all values")
+        self.passed(f"forward transform of 2^{log_size}, dense, every value in a sum", self.repeat)
+        for buffer in (data, kept, original):
+            if buffer is not None:
+                buffer.free()
+        domain.free()
+
+    def sparse(self, log_size: int) -> None:
+        """Few coefficients, many values, at a size that may fill the card."""
+        m, draw, card = 1 << log_size, random.Random(log_size), self.card
+        need = 32 * m + Transform.table_bytes(log_size)
+        if card.free_memory() < need:
+            say(f"left out: 2^{log_size} needs {need} bytes, {card.free_memory()} are free")
+            return
+        data = card.buffer(32 * m)
+        data.fill(0)
+        transform = Transform(card, log_size, inverse=False)
+        coefficients = {draw.randrange(m): draw.randrange(R) for _ in range(8)} | {m - 1: 5}
+        for k, x in coefficients.items():
+            place = int(format(k, f"0{log_size}b")[::-1], 2)
+            card.write_at(data.address + 32 * place, fr_mont([x]))
+        transform.run(data.address, self.stream)
+        self.stream.synchronize()
+        w = omega(log_size)
+        for j in [0, 1, m - 1, m // 2, *(draw.randrange(m) for _ in range(60))]:
+            got = np.empty((1, FR_LIMBS), np.uint64)
+            card.read_at(data.address + 32 * j, got)
+            if fr_ints(got) != [sum(x * pow(w, j * k, R) for k, x in coefficients.items()) % R]:
+                fail(f"sparse transform of 2^{log_size} at {j}")
+        self.passed(f"forward transform of 2^{log_size}, nine coefficients, 64 values")
+        transform.free()
+        data.free()
+
+    def quotient(self, log_size: int) -> None:
+        """h of satisfied values: the identity at a point of odd order, and the times."""
+        m, card, stream = 1 << log_size, self.card, self.stream
+        quotient = Quotient(card, log_size)
+        domain = quotient.domain
+        a, b, c = (card.upload(random_elements(m, 100 + i)) for i in range(2)), None, None
+        a, b = a
+        c = card.buffer(32 * m)
+        launch_over(card, kernels.multiply, m, stream, c.address, a.address, b.address, m)
+        inputs = [card.buffer(32 * m) for _ in range(3)]
+        for saved, vector in zip(inputs, (a, b, c), strict=True):
+            stream.synchronize()
+            saved.copy_from(vector, 32 * m)
+        quotient.run(a.address, b.address, c.address, stream)
+        stream.synchronize()
+        domain.bit_reverse(a.address, stream)
+        h = self.read(a, m)
+        if h[-1].any() or not below_r(h):
+            fail(f"quotient of 2^{log_size}: the last coefficient is not zero")
+        h_x, x = at_odd_point(h)
+        plain = domain.transform(True, 1, pow(m, -1, R))
+        at_x = []
+        for vector in inputs:
+            b.copy_from(vector, 32 * m)
+            plain.run(b.address, stream)
+            domain.bit_reverse(b.address, stream)
+            at_x.append(at_odd_point(self.read(b, m))[0] * pow(FR_RADIX, -1, R) % R)
+        if (at_x[0] * at_x[1] - at_x[2] - h_x * (pow(x, m, R) - 1)) % R:
+            fail(f"quotient of 2^{log_size}: a b − c is not h (x^m − 1)")
+        self.passed(f"quotient of 2^{log_size}: a b − c = h (x^m − 1) at a point")
+        self.median_ms(
+            f"quotient 2^{log_size}, seven transforms", lambda: quotient.run(a.address, b.address, c.address, stream), 5
+        )
+        self.median_ms(f"quotient 2^{log_size}, four transforms", lambda: quotient.product(a.address, b.address, stream), 5)
+        quotient.free()
+        for buffer in (a, b, c, *inputs):
+            buffer.free()
+
+    def times(self, log_size: int) -> None:
+        """Transforms with coset and 1/m, pass by pass too."""
+        m, card, stream = 1 << log_size, self.card, self.stream
+        data = card.upload(random_elements(m, 7))
+        for name, inverse, shift, factor in (("forward", False, FR_GENERATOR, 1), ("inverse", True, FR_GENERATOR, pow(m, -1, R))):
+            transform = Transform(card, log_size, inverse=inverse, shift=shift, factor=factor)
+            self.median_ms(f"ntt 2^{log_size} {name}", lambda t=transform: t.run(data.address, stream))
+            for level in transform.levels:
+                self.median_ms(
+                    f"ntt 2^{log_size} {name}, pass of 2^{level.k} at stride 2^{level.log_stride}",
+                    lambda t=transform, v=level: t.run_level(data.address, v, stream),
+                    5,
+                )
+            transform.free()
+        data.free()
+
+    def levels(self, log_size: int) -> None:
+        """The large kernels at the other assembler level, for comparison."""
+        originals = {name: getattr(kernels, name) for name in ("dif", "dit")}
+        for name, kernel in originals.items():
+            other = compiler.Kernel(kernel.function, f"{name}_level3", kernel.threads, kernel.blocks, 0, 3)
+            setattr(kernels, name, other)
+        try:
+            before = dict(self.found["times_ms"])
+            self.times(log_size)
+            same = f"ntt 2^{log_size} "
+            self.found["times_ms_level_3"] = {k: v for k, v in self.found["times_ms"].items() if k.startswith(same)}
+            self.found["times_ms"] = before
+        finally:
+            for name, kernel in originals.items():
+                setattr(kernels, name, kernel)
+
+
+def machine() -> dict[str, Any]:
+    """Card, driver, clocks, versions."""
+    query = "name,driver_version,uuid,clocks.sm,clocks.mem,clocks.max.sm,temperature.gpu,power.draw,pstate"
+    try:
+        smi = subprocess.run(
+            ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True
+        ).stdout
+    except OSError:
+        smi = ""
+    tools = [] if config.cuda_simulated() else list(compiler.versions())
+    return {
+        "facts": device.facts(),
+        "nvidia_smi": {"query": query, "answer": smi.strip()},
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "tools": tools,
+    }
+
+
+def logs(text: str) -> list[int]:
+    """Comma-separated logarithms."""
+    return [int(x) for x in text.split(",") if x]
+
+
+def main() -> None:
+    """Run everything; the JSON is written also when a check fails."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--check", type=logs, default=[13, 17, 20, 24, 27])
+    parser.add_argument("--sparse", type=logs, default=[28, 31])
+    parser.add_argument("--time", type=logs, default=[20, 22, 24, 27])
+    parser.add_argument("--quotient", type=logs, default=[24, 27])
+    parser.add_argument("--small", type=int, default=11, help="largest size compared with plain integers")
+    parser.add_argument("--repeat", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=5000)
+    parser.add_argument("--levels", type=int, default=27, help="size at which assembler levels are compared; 0: not")
+    options = parser.parse_args()
+    compiler.on_compile.append(lambda name, seconds: say(f"compiled {name} in {seconds:.1f} s"))
+    run = Checks(device.cards(device.parse("cuda:0"))[0], options.repeat)
+    run.found |= {"command": " ".join(sys.argv), "before": machine(), "passed": False}
+    say(json.dumps(run.found["before"]))
+    try:
+        run.compile_all()
+        run.rates(options.rounds)
+        run.small(options.small)
+        for log_size in options.time:
+            run.times(log_size)
+        for log_size in options.quotient:
+            run.quotient(log_size)
+        for log_size in options.check:
+            run.large(log_size)
+        for log_size in options.sparse:
+            run.sparse(log_size)
+        if options.levels:
+            run.levels(options.levels)
+        run.found["passed"] = True
+    finally:
+        run.found |= {"after": machine(), "seconds": round(time.perf_counter() - START, 1)}
+        options.out.write_text(json.dumps(run.found, indent=1) + "\n")
+    say(f"all passed; {options.out}")
+
+
+if __name__ == "__main__":
+    main()
