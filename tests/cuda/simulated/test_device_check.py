@@ -13,24 +13,7 @@ from cuzk.field.params import FR_GENERATOR, R
 from cuzk.kernels import ntt_cuda
 from scripts import device_check_ntt as script
 
-TOY = [
-    "--small",
-    "3",
-    "--check",
-    "6",
-    "--sparse",
-    "5",
-    "--time",
-    "3",
-    "--quotient",
-    "6",
-    "--repeat",
-    "2",
-    "--rounds",
-    "2",
-    "--levels",
-    "3",
-]
+TOY = {"small": 3, "check": 6, "sparse": 5, "time": 3, "quotient": 6, "repeat": 2, "rounds": 2, "levels": 3}
 
 
 def run(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
