@@ -163,18 +163,27 @@ def shape(size: int, digest: bool, as_json: bool) -> None:
 
 @cli.command("synth-only")
 @click.argument("c1_file", metavar="[C1]", type=FILE, required=False)
+@click.option("--size", type=SIZE, help="Make up a C1 of this size in memory, instead of reading one.")
 @click.option("--partition", metavar="K[,K…]|all", default="0", show_default=True)
-@click.option("--digest", is_flag=True, help="Digests of the witness and of A·z, B·z, C·z.")
+@click.option("--iterations", type=click.IntRange(min=1), help="Timed runs.  [default: 5; 20 with --variant]")
+@click.option("--warmup", type=click.IntRange(min=0), default=1, show_default=True, help="Runs before those, not timed.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Partitions at a time.  [default: what memory and CPUs allow]")
+@click.option("--variant", metavar="SETTING,…", help="Settings to compare: base,lc-layout=csr,presize=off+stream-witness=on")
+@click.option("--opt", "opts", metavar="NAME=VALUE", multiple=True, help="Switch a named variant everywhere.")
+@click.option("--counters", is_flag=True, help="Count instructions, cycles, misses and faults of the timed runs.")
 @click.option("--check", is_flag=True, help="Test A·z ∘ B·z = C·z on every row.")
+@click.option("--digest", is_flag=True, help="Digests of the witness and of A·z, B·z, C·z.")
+@click.option("--memory-budget", metavar="BYTES", help="Refuse to use more (K, M, G suffixes).")
 @with_options(*timing_options, json_option)
 def synth_only(**options: Any) -> None:
     """Run circuit synthesis alone: C1 to witness and A·z, B·z, C·z. Without a C1, the packaged 2 KiB example.
 
-    Example: cuzk synth-only --partition 0
+    Example: cuzk synth-only --size 8MiB --variant base,stream-witness=on --check
     """
     from cuzk.commands import synth_only as command
 
-    result = command.run(**options)
+    _quiet(options["as_json"])
+    result = command.run(command.Options(**options), START)
     emit(result, options["as_json"], command.text)
 
 

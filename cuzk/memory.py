@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import resource
+import sys
 
 from cuzk.circuits.template import Shape
 from cuzk.errors import ResourceError, UsageError
@@ -32,13 +34,28 @@ def predicted_peak(shape: Shape) -> int:
     return program + static + max(quotient, multi_exponentiation)
 
 
-def refuse_over(need: int, budget: int, what: str) -> None:
+def refuse_over(need: int, budget: int, what: str, task: str = "this proof", hint: str = "") -> None:
     """Raise ResourceError if `need` exceeds `budget`: refusing beforehand beats being killed later."""
     if need > budget:
         raise ResourceError(
-            "not enough memory for this proof",
+            f"not enough memory for {task}",
             where=what,
             expected=f"at least {need:,} bytes ({need / (1 << 30):.1f} GiB)",
             got=f"{budget:,} bytes",
-            hint="free memory, raise the budget, or use a larger machine",
+            hint=hint or "free memory, raise the budget, or use a larger machine",
         )
+
+
+def measured_peak() -> int:
+    """Bytes of resident memory of this process at its peak until now."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak << 10
+
+
+def synthesis_needs(shape: Shape, buffer_bytes: int, hint_bytes: int, explicit_bytes: int) -> tuple[int, int]:
+    """Bytes of synthesis alone: what is there once, and what each partition at work needs.
+
+    Once: interpreter, compiler, code and flat templates, explicit matrices. Each: witness and row values, and the hints twice.
+    """
+    templates = sum(array.nbytes for t in shape.templates for m in (t.a, t.b, t.c) for array in (m.indptr, m.cols, m.coeffs))
+    return (350 << 20) + 6 * templates + explicit_bytes, buffer_bytes + 2 * hint_bytes

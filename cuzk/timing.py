@@ -1,7 +1,12 @@
 """Where the time went: a tree of named phases that covers the wall time, as table, JSON, flushed lines and a trace.
 
-Phase names are stable: `start`, `read_c1`, `check_c1`, `record_shape`, `srs_load`, `witness`, `eval_abc`, `ntt_h`, `prep_msm`,
-`msm_h`, `msm_l`, `msm_a`, `msm_b_g1`, `msm_b_g2`, `assemble`, `verify`, `write`. What no phase covers shows as `unaccounted`.
+Phase names are stable: `start`, `read_c1`, `check_c1`, `record_shape`, `srs_load`, `prepare`, `presize`, `warm_up`, `reset`,
+`witness`, `eval_abc`, `stream_abc`, `ntt_h`, `prep_msm`, `msm_h`, `msm_l`, `msm_a`, `msm_b_g1`, `msm_b_g2`, `assemble`,
+`verify`, `check`, `digest`, `write`. What no phase covers shows as `unaccounted`.
+
+Beside the tree there are *tracks*: what each worker thread (and each device) was doing, from which stretch to which. Threads that
+drive partitions side by side have phases of their own, children of the phase that started them; there the seconds of children
+may add up to more than their parent's.
 """
 
 from __future__ import annotations
@@ -15,8 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from cuzk import workers
 from cuzk.files import write_atomically
 
 # What the Rust cuzk calls the same work, so that its published breakdowns can be laid beside ours.
@@ -24,7 +30,9 @@ RUST_NAMES = {
     "record_shape": "synthesis",
     "witness": "synthesis",
     "eval_abc": "synthesis",
+    "stream_abc": "synthesis",
     "srs_load": "srs_load",
+    "presize": "pin_abc",
     "prep_msm": "prep_msm",
     "ntt_h": "ntt_msm_h",
     "msm_h": "ntt_msm_h",
@@ -33,58 +41,126 @@ RUST_NAMES = {
     "msm_b_g1": "batch_add, tail_msm",
     "msm_b_g2": "b_g2_msm",
 }
+# Tasks of one phase that follow one another on a track within this many seconds are drawn as one.
+_JOIN = 0.0005
 
 
 @dataclass(slots=True)
 class Phase:
-    """One timed stretch. `start` is in seconds after the timer's origin."""
+    """One timed stretch. `start` is in seconds after the timer's origin; `track` is the thread if it is not the main one."""
 
     name: str
     start: float
     seconds: float = 0.0
     partition: int | None = None
+    track: str | None = None
     children: list[Phase] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         out: dict[str, Any] = {"name": self.name, "start": round(self.start, 6), "seconds": round(self.seconds, 6)}
-        if self.partition is not None:
-            out["partition"] = self.partition
+        out |= {key: value for key in ("partition", "track") if (value := getattr(self, key)) is not None}
         if self.children:
             out["children"] = [c.as_dict() for c in self.children]
         return out
 
 
+class Span(NamedTuple):
+    """What one track did: `start` as in `Phase`."""
+
+    track: str
+    name: str
+    start: float
+    seconds: float
+    partition: int | None = None
+
+
+class Total(NamedTuple):
+    """All phases with one path of names: how many, their seconds together."""
+
+    path: tuple[str, ...]
+    times: int
+    seconds: float
+
+
 class Timer:
-    """Collects phases of the main thread. Times are of the monotonic clock."""
+    """Collects phases. Times are of the monotonic clock."""
 
     def __init__(self, origin: float | None = None) -> None:
         """`origin`: a `time.perf_counter()` at which the clock started (default: now)."""
         self.origin = time.perf_counter() if origin is None else origin
         self.root = Phase("total", 0.0)
-        self.partition: int | None = None
-        self._open = [self.root]
+        self.spans: list[Span] = []
+        self._threads = threading.local()
+        self._threads.open = [self.root]
         self._flush = os.environ.get("CUZK_TIMING", "") not in ("", "0")
+
+    @property
+    def partition(self) -> int | None:
+        """The partition that this thread is at: phases that open from now on belong to it."""
+        return getattr(self._threads, "partition", None)
+
+    @partition.setter
+    def partition(self, k: int | None) -> None:
+        self._threads.partition = k
 
     def now(self) -> float:
         """Seconds since the origin."""
         return time.perf_counter() - self.origin
 
+    def started(self) -> None:
+        """Everything until now was starting: imports and options."""
+        self.root.children.append(Phase("start", 0.0, self.now()))
+
+    def innermost(self) -> Phase:
+        """The phase that is open on this thread."""
+        stack: list[Phase] = self._threads.open
+        return stack[-1]
+
+    @contextmanager
+    def within(self, parent: Phase) -> Iterator[None]:
+        """On a thread of its own: phases that open here are children of `parent`, which another thread has open."""
+        self._threads.open = [parent]
+        try:
+            yield
+        finally:
+            del self._threads.open
+
     @contextmanager
     def phase(self, name: str) -> Iterator[Phase]:
-        """Time a stretch of the main thread; nests. With CUZK_TIMING=1 a line is flushed when it ends."""
-        phase = Phase(name, self.now(), partition=self.partition)
-        self._open[-1].children.append(phase)
-        self._open.append(phase)
+        """Time a stretch of this thread; nests. With CUZK_TIMING=1 a line is flushed when it ends."""
+        stack: list[Phase] = self._threads.open
+        here = threading.current_thread()
+        track = None if here is threading.main_thread() else here.name
+        phase = Phase(name, self.now(), partition=self.partition, track=track)
+        stack[-1].children.append(phase)
+        stack.append(phase)
         try:
             yield phase
         finally:
-            self._open.pop()
+            stack.pop()
             phase.seconds = self.now() - phase.start
             if self._flush:
                 where = "" if phase.partition is None else f" partition={phase.partition}"
-                depth = len(self._open) - 1
-                print(f"timing {'  ' * depth}{name} {phase.seconds:.6f} s{where}", file=sys.stderr, flush=True)
+                print(f"timing {'  ' * (len(stack) - 1)}{name} {phase.seconds:.6f} s{where}", file=sys.stderr, flush=True)
+
+    def span(self, track: str, name: str, start: float, seconds: float, partition: int | None = None) -> None:
+        """Add what a track did: for devices, whose own clock says when."""
+        self.spans.append(Span(track, name, start, seconds, partition))
+
+    @contextmanager
+    def watching_workers(self) -> Iterator[None]:
+        """Record what each worker thread does as a track of its own, named by the phase that gave it the task."""
+
+        def done(origin: Any, track: str, began: float, ended: float) -> None:
+            name, partition = origin
+            self.spans.append(Span(track, name, began - self.origin, ended - began, partition))
+
+        workers.observer = workers.Observer(lambda: (self.innermost().name, self.partition), done)
+        try:
+            yield
+        finally:
+            workers.observer = None
 
     def stop(self) -> float:
         """End the clock and return the total seconds."""
@@ -99,30 +175,83 @@ class Timer:
         sums["unaccounted"] = max(0.0, self.root.seconds - sum(sums.values()))
         return {name: round(seconds, 6) for name, seconds in sums.items()}
 
+    def nested_totals(self) -> list[Total]:
+        """Phases of one path of names together, in order of their first start, parents before children."""
+        found: dict[tuple[str, ...], Total] = {}
+
+        def walk(phase: Phase, path: tuple[str, ...]) -> None:
+            for child in phase.children:
+                mine = (*path, child.name)
+                _, times, seconds = found.get(mine, Total(mine, 0, 0.0))
+                found[mine] = Total(mine, times + 1, seconds + child.seconds)
+                walk(child, mine)
+
+        walk(self.root, ())
+        place = {path: i for i, path in enumerate(found)}
+        order = sorted(found, key=lambda path: [place[path[: k + 1]] for k in range(len(path))])
+        return [found[path] for path in order]
+
     def table(self) -> str:
-        """The totals as text, with the share of the whole and the Rust cuzk's names."""
+        """All phases as text, with their number, the share of the whole and the Rust cuzk's names."""
         total = self.root.seconds or 1.0
-        lines = [f"{'phase':<16}{'seconds':>10}{'share':>8}  in the Rust cuzk"]
-        for name, seconds in self.totals().items():
-            lines.append(f"{name:<16}{seconds:>10.3f}{100 * seconds / total:>7.1f}%  {RUST_NAMES.get(name, '')}".rstrip())
-        lines.append(f"{'total':<16}{total:>10.3f}{100:>7.1f}%")
+        lines = [f"{'phase':<22}{'n':>5}{'seconds':>10}{'share':>8}  in the Rust cuzk"]
+        rows = [("  " * (len(t.path) - 1) + t.path[-1], str(t.times), t.seconds, t.path[-1]) for t in self.nested_totals()]
+        rows.append(("unaccounted", "", self.totals()["unaccounted"], ""))
+        for label, count, seconds, name in rows:
+            share = 100 * seconds / total
+            lines.append(f"{label:<22}{count:>5}{seconds:>10.3f}{share:>7.1f}%  {RUST_NAMES.get(name, '')}".rstrip())
+        lines.append(f"{'total':<22}{'':>5}{total:>10.3f}{100:>7.1f}%")
         return "\n".join(lines)
 
+    def tracks(self) -> dict[str, list[Span]]:
+        """Spans of each track in time order; those of one phase that follow at once are joined."""
+        out: dict[str, list[Span]] = {}
+        for span in sorted(self.spans, key=lambda s: (s.track, s.start)):
+            line = out.setdefault(span.track, [])
+            last = line[-1] if line else Span(span.track, "", 0.0, 0.0)
+            at_once = span.start - (last.start + last.seconds) < _JOIN
+            if at_once and (last.name, last.partition) == (span.name, span.partition):
+                line[-1] = last._replace(seconds=span.start + span.seconds - last.start)
+            else:
+                line.append(span)
+        return out
+
     def write_json(self, path: Path, facts: dict[str, Any]) -> None:
-        """The whole tree with `facts` about the run."""
-        tree = {**facts, "seconds": round(self.root.seconds, 6), "phases": self.totals(), "tree": self.root.as_dict()}
-        write_atomically(path, json.dumps(tree, indent=1).encode() + b"\n")
+        """The whole tree and all tracks, with `facts` about the run."""
+        tracks = [
+            {"track": track, "spans": [[s.name, round(s.start, 6), round(s.seconds, 6), s.partition] for s in spans]}
+            for track, spans in self.tracks().items()
+        ]
+        tree: dict[str, Any] = {**facts, "seconds": round(self.root.seconds, 6), "phases": self.totals()}
+        tree |= {"tree": self.root.as_dict(), "tracks": tracks, "rust_names": RUST_NAMES}
+        write_atomically(path, json.dumps(tree, indent=1, default=str).encode() + b"\n")
 
     def write_trace(self, path: Path, facts: dict[str, Any]) -> None:
-        """Trace events (JSON object form) that browsers' trace viewers open."""
+        """Trace events (JSON object form) that browsers' trace viewers open: a track for each thread and device."""
+        process = os.getpid()
         events: list[dict[str, Any]] = []
+        numbers: dict[str, int] = {"main": 1}
+
+        def add(track: str | None, name: str, start: float, seconds: float, partition: int | None) -> None:
+            arguments: dict[str, Any] = {} if partition is None else {"partition": partition}
+            if name in RUST_NAMES:
+                arguments["in the Rust cuzk"] = RUST_NAMES[name]
+            number = numbers.setdefault(track or "main", len(numbers) + 1)
+            event = {"name": name, "ph": "X", "ts": start * 1e6, "dur": seconds * 1e6, "pid": process, "tid": number}
+            events.append({**event, "args": arguments})
 
         def walk(phase: Phase) -> None:
-            arguments = {} if phase.partition is None else {"partition": phase.partition}
-            event = {"name": phase.name, "ph": "X", "ts": phase.start * 1e6, "dur": phase.seconds * 1e6}
-            events.append({**event, "pid": os.getpid(), "tid": threading.get_ident() % 2**31, "args": arguments})
+            add(phase.track, phase.name, phase.start, phase.seconds, phase.partition)
             for child in phase.children:
                 walk(child)
 
         walk(self.root)
-        write_atomically(path, json.dumps({"traceEvents": events, "otherData": facts}).encode() + b"\n")
+        for spans in self.tracks().values():
+            for span in spans:
+                add(*span)
+        named = [
+            {"name": "thread_name", "ph": "M", "pid": process, "tid": number, "args": {"name": track}}
+            for track, number in numbers.items()
+        ]
+        trace = {"traceEvents": named + events, "displayTimeUnit": "ms", "otherData": facts}
+        write_atomically(path, json.dumps(trace, default=str).encode() + b"\n")

@@ -15,7 +15,10 @@ PACKAGE = ROOT / "cuzk"
 
 # Lower layers first; a module may import from its own layer and the ones below it.
 LAYERS = [
-    {"errors", "config", "files", "jit", "workers", "progress", "timing", "spec", "pages", "cuda", "device"},
+    {
+        *("errors", "config", "files", "jit", "workers", "progress", "timing", "spec", "pages", "cuda", "device"),
+        *("counters", "noise", "statistics", "variants"),
+    },
     {"field"},
     {"curve"},
     {"kernels"},

@@ -23,27 +23,41 @@ class Hints(NamedTuple):
     elems_canon: U64
 
 
-def fill(shape: Shape, prologue: Hints, repeated: Hints, threads: int | None = None) -> Witness:
+Streams = tuple[tuple[U8, U64], tuple[U8, U64]]
+
+
+def fill(shape: Shape, prologue: Hints, repeated: Hints, threads: int | None = None, out: Values | None = None) -> Witness:
     """The witness that the hints determine: every other variable follows by its template's program.
 
     Rows that only check (such as root equalities) are not looked at: false hints give a witness with false rows.
 
+    Alias   `out` is filled and becomes the witness, if given.
     Cost    the prologue, then the stamps side by side: a table lookup for each bit, a few additions for each element's terms.
     Raises  InternalError if a hint stream has another length, a bit is not 0 or 1, or an element is not below r.
     """
-    p, r = shape.prologue, shape.repeated
-    streams = [
-        _checked("prologue", prologue, (p.hint_bits,), (p.hint_elems,)),
-        _checked("repeated stage", repeated, (shape.repeats, r.hint_bits), (shape.repeats, r.hint_elems)),
-    ]
-    values = Values(
-        np.zeros((shape.num_inputs, FR_LIMBS), np.uint64),
-        np.empty(shape.num_bits, np.uint8),
-        np.empty((shape.num_elems, FR_LIMBS), np.uint64),
-    )
+    streams = checked(shape, prologue, repeated)
+    values = out or unfilled(shape)
     values.inputs_mont[0] = fr_mont([1])[0]
     program.run(shape, values, streams[0], streams[1], threads)
     return Witness(values.inputs_mont, values.bits, values.elems_mont)
+
+
+def unfilled(shape: Shape) -> Values:
+    """Arrays for a witness, not touched yet."""
+    return Values(
+        np.empty((shape.num_inputs, FR_LIMBS), np.uint64),
+        np.empty(shape.num_bits, np.uint8),
+        np.empty((shape.num_elems, FR_LIMBS), np.uint64),
+    )
+
+
+def checked(shape: Shape, prologue: Hints, repeated: Hints) -> Streams:
+    """Bits and Montgomery elements of both streams. Raises as `fill`."""
+    p, r = shape.prologue, shape.repeated
+    return (
+        _checked("prologue", prologue, (p.hint_bits,), (p.hint_elems,)),
+        _checked("repeated stage", repeated, (shape.repeats, r.hint_bits), (shape.repeats, r.hint_elems)),
+    )
 
 
 def _checked(stage: str, hints: Hints, bits_shape: tuple[int, ...], elems_shape: tuple[int, ...]) -> tuple[U8, U64]:

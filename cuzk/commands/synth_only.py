@@ -1,23 +1,60 @@
-"""`cuzk synth-only`: circuit synthesis alone, C1 to witness and A·z, B·z, C·z."""
+"""`cuzk synth-only`: circuit synthesis alone, C1 to witness and A·z, B·z, C·z, as often as wanted, in one way or in several."""
 
 from __future__ import annotations
 
-import time
+import functools
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from cuzk.circuits import witness as witnesses
+from cuzk import __version__, config, statistics, workers
+from cuzk.circuits import synthesis
 from cuzk.circuits.hints import hints
-from cuzk.errors import InternalError, UsageError
+from cuzk.circuits.synthesis import Synthesis
+from cuzk.circuits.template import Shape
+from cuzk.commands.synthesis_runs import Runs, Times, fingerprint
+from cuzk.counters import Counters
+from cuzk.errors import FalseInput, InternalError, UsageError
+from cuzk.fixture import fabricate
 from cuzk.formats import c1, shapes
+from cuzk.formats.c1 import C1
+from cuzk.memory import measured_peak, parse_bytes, refuse_over, synthesis_needs
+from cuzk.noise import Watch
 from cuzk.progress import Progress
-from cuzk.r1cs import evaluation
+from cuzk.r1cs import evaluation, explicit
 from cuzk.r1cs.expansion import digests
+from cuzk.r1cs.packing import pack
+from cuzk.seal import sector
+from cuzk.statistics import Comparison
 from cuzk.timing import Timer
+from cuzk.variants import SYNTHESIS, Settings, apply, parse_variants
 
 EXAMPLE = "c1-2kib.json"
+ITERATIONS, ROUNDS = 5, 20  # alone, and comparing
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `cuzk synth-only` was asked for."""
+
+    c1_file: Path | None = None
+    size: int | None = None
+    partition: str = "0"
+    iterations: int | None = None
+    warmup: int = 1
+    jobs: int | None = None
+    variant: str | None = None
+    opts: tuple[str, ...] = ()
+    counters: bool = False
+    check: bool = False
+    digest: bool = False
+    memory_budget: str | None = None
+    timings: Path | None = None
+    trace: Path | None = None
+    as_json: bool = False
 
 
 def parse_partitions(text: str, count: int) -> list[int]:
@@ -30,58 +67,258 @@ def parse_partitions(text: str, count: int) -> list[int]:
         chosen = [-1]
     if not chosen or any(not 0 <= k < count for k in chosen):
         raise UsageError("no such partition", where="--partition", expected=f"0 to {count - 1}, or all", got=text[:80])
-    return chosen
+    return list(dict.fromkeys(chosen))
 
 
-def run(
-    c1_file: Path | None, partition: str, digest: bool, check: bool, timings: Path | None, trace: Path | None, as_json: bool
-) -> dict[str, Any]:
-    """Synthesize the chosen partitions one after the other; facts of each, timed from the C1 in memory to A·z, B·z, C·z."""
-    timer, progress = Timer(), Progress(quiet=as_json)
-    progress.announce_compilation()
+def _settings(options: Options) -> dict[str, Settings]:
+    """The settings to run, by their texts; the first is what the others are compared with."""
+    base = apply(Settings(), options.opts, SYNTHESIS)
+    if options.variant is None:
+        return {"base": base}
+    return parse_variants(options.variant, base, SYNTHESIS)
+
+
+def _content(options: Options, timer: Timer, progress: Progress) -> tuple[C1, str]:
+    """The C1 and where it is from."""
+    if options.size is not None:
+        if options.c1_file is not None:
+            raise UsageError("a C1 has its own size", where="--size", hint="leave one of the two out")
+        its_sector = sector.parse(options.size)
+        progress.line(f"making up a C1 of {its_sector.name} in memory")
+        with timer.phase("fabricate_c1"):
+            made = fabricate.fabricate(its_sector, fabricate.MINER, fabricate.SECTOR_NUMBER, fabricate.SEED)
+        return made, f"made up, {its_sector.name}"
     with timer.phase("read_c1"):
-        content = c1.load(c1_file or Path(str(resources.files("cuzk") / "data" / EXAMPLE)))
+        content = c1.load(options.c1_file or Path(str(resources.files("cuzk") / "data" / EXAMPLE)))
+    return content, str(options.c1_file or f"packaged {EXAMPLE}")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many partitions at a time, and the memory that takes."""
+
+    jobs: int
+    budget: int
+    predicted: int
+
+    def as_dict(self) -> dict[str, int]:
+        """For JSON, with the peak measured until now."""
+        return {"budget": self.budget, "predicted_peak": self.predicted, "measured_peak": measured_peak()}
+
+
+def _plan(options: Options, shape: Shape, content: C1, partitions: list[int], chosen: Sequence[Settings]) -> Plan:
+    """Raises  ResourceError with the minimum if the budget is too small"""
+    rows = explicit.bytes_needed(shape) if any(s.lc_layout == "csr" for s in chosen) else 0
+    hint_bytes = sum(array.nbytes for part in hints(content, partitions[0]) for array in part)
+    once, each = synthesis_needs(shape, synthesis.bytes_of(shape), hint_bytes, rows)
+    where = "--memory-budget" if options.memory_budget else "available memory"
+    budget = parse_bytes(options.memory_budget, where) if options.memory_budget else config.available_memory()
+    refuse_over(once + each, budget, where, "this synthesis", _lower(rows))
+    fitting = (budget - once) // each
+    jobs = options.jobs or min(len(partitions), config.thread_count(), fitting)
+    jobs = min(jobs, len(partitions))
+    hint = f"at most {fitting} partition(s) at a time fit: --jobs {fitting}"
+    refuse_over(once + jobs * each, budget, where, f"{jobs} partitions at a time", hint)
+    return Plan(jobs, budget, once + jobs * each)
+
+
+def _lower(rows: int) -> str:
+    return f"lc-layout=csr alone takes {rows:,} bytes; leave it out" if rows else ""
+
+
+def run(options: Options, start: float) -> dict[str, Any]:
+    """Synthesize the chosen partitions again and again; facts of each, timed from the C1 in memory to A·z, B·z, C·z.
+
+    Raises  UsageError; ResourceError if memory does not suffice; FalseInput if a row does not hold; InternalError if settings
+            disagree about the result
+    """
+    timer, progress = Timer(start), Progress(quiet=options.as_json)
+    timer.started()
+    chosen = _settings(options)
+    progress.announce_compilation()
+    content, source = _content(options, timer, progress)
+    partitions = parse_partitions(options.partition, content.vanilla.partitions)
     with timer.phase("record_shape"):
         shape = shapes.load_or_record(content.sector.size, progress)
-    results = []
-    for k in parse_partitions(partition, content.vanilla.partitions):
-        timer.partition = k
-        facts: dict[str, Any] = {"partition": k, "inputs": shape.num_inputs, "aux": shape.num_aux, "rows": shape.num_rows}
-        began = time.perf_counter()
-        with timer.phase("witness"):
-            values = witnesses.fill(shape, *hints(content, k))
-        with timer.phase("eval_abc"):
-            a, b, c = evaluation.evaluate(shape, values)
-        seconds = time.perf_counter() - began
-        if check or digest:
-            with timer.phase("check"):
-                false_row = evaluation.first_false_row(shape, a, b, c)
-            if check and false_row is not None:
-                raise InternalError("a row does not hold", where=str(false_row), partition=k, phase="check")
-        if digest:
-            with timer.phase("digest"):
-                facts |= digests(shape, values, a, b, c)
-        times = [seconds]
-        facts["seconds"] = {"median": median(times), "min": min(times), "max": max(times), "n": len(times)}
-        facts["rows_per_second"] = round(shape.num_rows / median(times))
-        facts["checked"] = bool(check)
-        results.append(facts)
+    plan = _plan(options, shape, content, partitions, list(chosen.values()))
+    at_once = "one partition" if plan.jobs == 1 else f"{plan.jobs} partitions"
+    progress.line(f"{at_once} at a time; predicted peak {plan.predicted:,} bytes of {plan.budget:,}")
+    runs = Runs(shape, content, partitions, plan.jobs, timer)
+    with timer.watching_workers():
+        with timer.phase("prepare"):
+            pack(shape)
+            runs.prepare(list(chosen.values()))
+        measurement = _measure(options, runs, chosen)
+        facts = _look(options, runs, chosen)
+    result = _result(options, runs, plan, measurement, facts)
+    result = {"sector_size": content.sector.size, "source": source, **result}
     timer.stop()
-    summary = {"sector_size": content.sector.size, "source": str(c1_file or f"packaged {EXAMPLE}")}
-    if timings:
-        timer.write_json(timings, summary)
-    if trace:
-        timer.write_trace(trace, summary)
-    return {**summary, "partitions": results, "phases": timer.totals()}
+    if options.timings:
+        timer.write_json(options.timings, result)
+    if options.trace:
+        timer.write_trace(options.trace, {"sector_size": content.sector.size, "source": source})
+    if not options.as_json:
+        print(timer.table(), file=sys.stderr)
+    return {**result, "seconds": round(timer.root.seconds, 3), "phases": timer.totals(), "version": __version__}
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Times of every setting by round, counters, and what disturbed them."""
+
+    times: dict[str, list[Times]]
+    counters: dict[str, dict[str, Any]]
+    pinning: str
+    noise: dict[str, Any]
+
+
+def _measure(options: Options, runs: Runs, chosen: dict[str, Settings]) -> Measurement:
+    """Warm-up apart, then rounds in turning order."""
+    names = list(chosen)
+    rounds = options.iterations or (ROUNDS if len(names) > 1 else ITERATIONS)
+    pinning = workers.pin() if len(names) > 1 else "not pinned"
+    with runs.timer.phase("warm_up"):
+        for _ in range(options.warmup):
+            for name in names:
+                runs.run(chosen[name])
+    counters = {name: Counters() for name in names} if options.counters else {}
+    times: dict[str, list[Times]] = {name: [] for name in names}
+    watch = Watch()
+    for order in statistics.orders(len(names), rounds):
+        for name in (names[i] for i in order):
+            times[name].append(runs.run(chosen[name], counters.get(name)))
+    noise = watch.report()
+    reports = {}
+    for name, counter in counters.items():
+        reports[name] = counter.report()
+        counter.close()
+    return Measurement(times, reports, pinning, noise)
+
+
+def _look(options: Options, runs: Runs, chosen: dict[str, Settings]) -> dict[int, dict[str, Any]]:
+    """What each partition is: sizes, and on request whether its rows hold, and its digests. All settings must agree."""
+    shape, timer = runs.shape, runs.timer
+    sizes = {"inputs": shape.num_inputs, "aux": shape.num_aux, "rows": shape.num_rows}
+    facts: dict[int, dict[str, Any]] = {k: {"partition": k, **sizes} for k in runs.partitions}
+    seen: dict[int, str] = {}
+    first = next(iter(chosen))
+
+    def look(name: str, k: int, result: Synthesis) -> None:
+        if len(chosen) > 1:
+            with timer.phase("compare"):
+                found = fingerprint(result)
+            if seen.setdefault(k, found) != found:
+                raise InternalError(f"{name} and {first} give different results", partition=k, phase="compare")
+            facts[k]["fingerprint"] = found
+        if name == first and options.check:
+            with timer.phase("check"):
+                false_row = evaluation.first_false_row(shape, result.a, result.b, result.c)
+            if false_row is not None:
+                hint = "the C1 does not hold: cuzk prove checks it and says where"
+                raise FalseInput("a row does not hold", where=str(false_row), partition=k, phase="check", hint=hint)
+        if name == first and options.digest:
+            with timer.phase("digest"):
+                facts[k] |= digests(shape, result.witness, result.a, result.b, result.c)
+
+    if len(chosen) > 1 or options.check or options.digest:
+        for name in chosen:
+            runs.untimed(chosen[name], functools.partial(look, name))
+    return facts
+
+
+def _result(
+    options: Options, runs: Runs, plan: Plan, measurement: Measurement, facts: dict[int, dict[str, Any]]
+) -> dict[str, Any]:
+    """Everything as it is printed."""
+    shape, threads = runs.shape, config.thread_count()
+    first = next(iter(measurement.times))
+    for k, mine in facts.items():
+        seconds = statistics.summary([t.each[k] for t in measurement.times[first]])
+        mine |= {"seconds": seconds.as_dict(), "rows_per_second": round(shape.num_rows / seconds.median)}
+        mine["checked"] = options.check
+    whole = statistics.summary([t.whole for t in measurement.times[first]])
+    rows, written = len(facts) * shape.num_rows, len(facts) * synthesis.bytes_of(shape)
+    write_rate = runs.write_rate()
+    result: dict[str, Any] = {
+        "partitions": list(facts.values()),
+        "jobs": plan.jobs,
+        "threads": threads,
+        "warmup": options.warmup,
+        "seconds_together": whole.as_dict(),
+        "rows_per_second": round(rows / whole.median),
+        "rows_per_second_per_core": round(rows / whole.median / threads),
+        "bytes_written": written,
+        "bytes_per_second": round(written / whole.median),
+        "memory_bandwidth": round(write_rate),
+        "share_of_bandwidth": round(written / whole.median / write_rate, 4),
+        "memory": plan.as_dict(),
+        "noise": {**measurement.noise, "pinning": measurement.pinning},
+    }
+    if measurement.counters:
+        result["counters"] = measurement.counters[first]
+    if len(measurement.times) > 1:
+        result |= _comparison(rows, measurement)
+    return result
+
+
+def _comparison(rows: int, measurement: Measurement) -> dict[str, Any]:
+    """The settings side by side, each against the first."""
+    names = list(measurement.times)
+    seconds = {name: [t.whole for t in times] for name, times in measurement.times.items()}
+    listed, words = [], []
+    for name in names:
+        summary = statistics.summary(seconds[name])
+        one: dict[str, Any] = {"name": name, "seconds": summary.as_dict(), "rows_per_second": round(rows / summary.median)}
+        one["times"] = [round(s, 6) for s in seconds[name]]
+        if name != names[0]:
+            comparison: Comparison = statistics.compare(name, seconds[name], names[0], seconds[names[0]])
+            words.append(comparison.words)
+            one |= {"difference": comparison.as_dict(), "verdict": comparison.verdict, "words": comparison.words}
+        if name in measurement.counters:
+            one["counters"] = measurement.counters[name]
+        listed.append(one)
+    return {"variants": listed, "verdict": ". ".join(words)}
 
 
 def text(result: dict[str, Any]) -> str:
     """The result for people."""
     lines = [f"{result['source']}, sector size {result['sector_size']}"]
     for p in result["partitions"]:
-        seconds = p["seconds"]["median"]
-        lines.append(f"partition {p['partition']}: {p['rows']:,} rows in {seconds:.3f} s, {p['rows_per_second']:,} rows/s")
+        s = p["seconds"]
+        lines.append(f"partition {p['partition']}: {p['rows']:,} rows in {s['median']:.4f} s, {p['rows_per_second']:,} rows/s")
+        lines.append(f"  from {s['min']:.4f} to {s['max']:.4f} s in {s['n']} runs")
         if p["checked"]:
             lines.append("  every row holds")
         lines += [f"  {key:<16} {value}" for key, value in p.items() if key.endswith("blake2s")]
+    if len(result["partitions"]) > 1:
+        seconds = result["seconds_together"]["median"]
+        lines.append(f"together: {seconds:.4f} s, {result['jobs']} at a time, {result['rows_per_second']:,} rows/s")
+    lines.append(f"{result['rows_per_second_per_core']:,} rows/s a core ({result['threads']} threads)")
+    lines.append(
+        f"{result['bytes_written']:,} bytes written at {result['bytes_per_second'] / 1e9:.2f} GB/s, "
+        f"{100 * result['share_of_bandwidth']:.0f} % of the {result['memory_bandwidth'] / 1e9:.1f} GB/s measured in this run"
+    )
+    m = result["memory"]
+    lines.append(f"peak memory {m['measured_peak']:,} bytes (predicted {m['predicted_peak']:,}, budget {m['budget']:,})")
+    lines += _counter_lines(result.get("counters"), "counters")
+    for v in result.get("variants", []):
+        s = v["seconds"]
+        lines.append(f"{v['name']}: median {s['median']:.4f} s, spread {s['spread']:.4f} s, N = {s['n']}")
+        lines += _counter_lines(v.get("counters"), "  counters")
+    if "verdict" in result:
+        lines += [v["words"] for v in result["variants"] if "words" in v]
+        lines.append(result["noise"]["pinning"])
+    lines.append(result["noise"]["line"])
     return "\n".join(lines)
+
+
+def _counter_lines(report: dict[str, Any] | None, title: str) -> list[str]:
+    if report is None:
+        return []
+    known = {**report["values"], **{k: v for k, v in report.items() if k == "instructions_per_cycle"}}
+    lines = [f"{title}:", *(f"  {name:<24} {value:,}" for name, value in known.items())]
+    lines += [f"  {name:<24} {value:,} (getrusage)" for name, value in report["usage"].items()]
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in report["refused"].items():
+        by_reason.setdefault(reason, []).append(name)
+    return lines + [f"  not counted: {', '.join(names)}: {reason}" for reason, names in by_reason.items()]

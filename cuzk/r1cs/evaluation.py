@@ -88,17 +88,35 @@ def evaluate(
     Raises  InternalError if the witness is of another shape.
     """
     values, packed = values_of(shape, witness), pack(shape)
-    rows, total = shape.num_rows, shape.groth16_rows
-    evaluations = Evaluations(*(out or (np.empty((total, FR_LIMBS), np.uint64) for _ in range(3))))
+    evaluations = Evaluations(*(out or (np.empty((shape.groth16_rows, FR_LIMBS), np.uint64) for _ in range(3))))
     tasks = _tasks(shape, packed, TASK_ROWS)
     calls = [(packed, values, task, evaluations, 0) for task in tasks]
     for task, _ in zip(tasks, workers.run(_evaluate, calls, threads), strict=True):
         if progress:
             progress(task.rows)
-    evaluations.a[rows:total] = values.inputs_mont
-    evaluations.b[rows:total] = 0
-    evaluations.c[rows:total] = 0
+    input_rows(shape, values, evaluations)
     return evaluations.a, evaluations.b, evaluations.c
+
+
+def input_rows(shape: Shape, values: Values, out: Evaluations) -> None:
+    """Groth16's final rows (input_i, 0, 0) behind the circuit's."""
+    rows, total = shape.num_rows, shape.groth16_rows
+    out.a[rows:total] = values.inputs_mont
+    out.b[rows:total] = 0
+    out.c[rows:total] = 0
+
+
+def evaluate_stamp(shape: Shape, packed: Packed, stamp: int | None, values: Values, out: Evaluations) -> None:
+    """The rows of one stamp (None: the prologue) on this thread, at their places in `out`."""
+    placed = packed.prologue if stamp is None else packed.repeated
+    segments = np.array([0, len(placed.variant)])
+    rows_cpu.evaluate_segments(out, packed.tables, placed, stamp_base(shape, stamp), values, packed.scratch(), segments)
+
+
+def stamp_rows(shape: Shape, stamp: int | None) -> tuple[int, int]:
+    """First row of a stamp (None: the prologue) and the row behind its last."""
+    first = int(stamp_base(shape, stamp)[ROW])
+    return first, first + (shape.prologue if stamp is None else shape.repeated).rows
 
 
 def evaluate_blocks(

@@ -1,0 +1,59 @@
+"""What else the machine did while something was measured."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# Share of the machine's CPUs that others may take before a measurement is called disturbed.
+TOLERATED = 0.05
+
+
+class _Reading(NamedTuple):
+    wall: float
+    busy: float
+    stolen: float
+    own: float
+
+
+def _read() -> _Reading | None:
+    try:
+        words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    except OSError:
+        return None
+    user, nice, system, _, _, irq, soft, steal = (int(w) / os.sysconf("SC_CLK_TCK") for w in words[:8])
+    return _Reading(time.perf_counter(), user + nice + system + irq + soft, steal, sum(os.times()[:2]))
+
+
+class Watch:
+    """Watches from its making until `report`."""
+
+    def __init__(self) -> None:
+        self._before = _read()
+
+    def report(self) -> dict[str, Any]:
+        """CPUs that other processes and the host took on average, whether that is much, and a line that says so.
+
+        `others` is None where the system does not tell.
+        """
+        after, before = _read(), self._before
+        if after is None or before is None or after.wall == before.wall:
+            return {"others": None, "busy": None, "line": "whether the machine was busy is not known on this system"}
+        return judge(
+            after.wall - before.wall,
+            after.busy - before.busy,
+            after.stolen - before.stolen,
+            after.own - before.own,
+            os.cpu_count() or 1,
+        )
+
+
+def judge(wall: float, busy: float, stolen: float, own: float, cpus: int) -> dict[str, Any]:
+    """The report from CPU seconds: of all processes, stolen by the host, of this process."""
+    others, taken = max(0.0, busy - own) / wall, max(0.0, stolen) / wall
+    much = others + taken > TOLERATED * cpus
+    line = f"other processes took {others:.2f} and the host {taken:.2f} of {cpus} CPUs"
+    line = f"the machine was busy: {line}; times are disturbed" if much else f"the machine was quiet: {line}"
+    return {"others": round(others, 3), "stolen": round(taken, 3), "busy": much, "line": line}

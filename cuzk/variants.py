@@ -1,0 +1,194 @@
+"""Named switches: ways of doing the same work that can be turned one at a time and measured against each other.
+
+No switch changes a result. Each says what it touches; a command refuses one that does not touch what it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from cuzk.errors import DeviceError, UsageError
+
+SYNTHESIS, PROOF = "synthesis", "proof"
+WIDEST_WINDOW = 19
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A value for every switch."""
+
+    lc_layout: str = "template"
+    presize: bool = True
+    pinned: bool = False
+    parallel_b_g2: bool = False
+    msm_window: int | str = "per-msm"
+    stream_witness: bool = False
+
+    def as_dict(self) -> dict[str, str]:
+        """Name and value as on the command line."""
+        return {name: _word(getattr(self, _field(name))) for name in SWITCHES}
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One switch, as `cuzk variants` shows it. `parse` gives None for a value that the switch does not have."""
+
+    name: str
+    values: str
+    parse: Callable[[str], Any]
+    touches: tuple[str, ...]
+    about: str
+    meaning: str
+    reason: str  # the measurement behind the default, and its file in docs/measurements
+    cuda_only: bool = False
+
+    @property
+    def default(self) -> str:
+        """The value where nothing is said."""
+        return _word(getattr(Settings(), _field(self.name)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        keys = ("name", "values", "default", "touches", "meaning", "reason")
+        return {key: getattr(self, key) for key in keys}
+
+
+def _field(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _word(value: Any) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def _on_off(text: str) -> bool | None:
+    return {"on": True, "off": False}.get(text)
+
+
+def _one_of(*words: str) -> Callable[[str], str | None]:
+    return lambda text: text if text in words else None
+
+
+def _window(text: str) -> int | str | None:
+    if text in ("per-msm", "one"):
+        return text
+    return int(text) if text.isascii() and text.isdigit() and 2 <= int(text) <= WIDEST_WINDOW else None
+
+
+SWITCHES = {
+    s.name: s
+    for s in (
+        Switch(
+            "lc-layout",
+            "template | csr",
+            _one_of("template", "csr"),
+            (SYNTHESIS, PROOF),
+            "the rows",
+            "How linear combinations are held: each gadget's once, placed by offsets, or every row of the circuit by itself.",
+            "No measurement recorded yet.",
+        ),
+        Switch(
+            "presize",
+            "on | off",
+            _on_off,
+            (SYNTHESIS, PROOF),
+            "memory",
+            "Arrays of the witness and of A·z, B·z, C·z are made and touched up front and used again, or made as filled.",
+            "No measurement recorded yet.",
+        ),
+        Switch(
+            "pinned",
+            "on | off",
+            _on_off,
+            (PROOF,),
+            "copies to a CUDA device",
+            "Page-locked host buffers for copies to a device (CUDA only).",
+            "No measurement recorded yet.",
+            cuda_only=True,
+        ),
+        Switch(
+            "parallel-b-g2",
+            "on | off",
+            _on_off,
+            (PROOF,),
+            "the order of the sums of points",
+            "The sum over G2 runs beside the sums over G1, or after them.",
+            "No measurement recorded yet.",
+        ),
+        Switch(
+            "msm-window",
+            f"per-msm | one | 2 … {WIDEST_WINDOW}",
+            _window,
+            (PROOF,),
+            "sums of points",
+            "Window width of multi-exponentiations: for each by its number of points, that of the largest for all, or a number.",
+            "No measurement recorded yet.",
+        ),
+        Switch(
+            "stream-witness",
+            "on | off",
+            _on_off,
+            (SYNTHESIS, PROOF),
+            "the order of witness and rows",
+            "Rows are written block by block, a challenge's as soon as its witness is there, or all after the whole witness.",
+            "No measurement recorded yet.",
+        ),
+    )
+}
+assert {_field(name) for name in SWITCHES} == {f.name for f in fields(Settings)}
+
+
+def apply(settings: Settings, texts: Iterable[str], touching: str, where: str = "--opt", device: str = "cpu") -> Settings:
+    """Settings after `NAME=VALUE` texts, for a command that runs `touching`.
+
+    Raises  UsageError for an unknown name or value, or a switch that does not touch this; DeviceError for one that only a
+            device has
+    """
+    for text in texts:
+        name, sign, value = text.partition("=")
+        name, value = name.strip().lower(), value.strip().lower()
+        switch = SWITCHES.get(name)
+        if switch is None:
+            expected = ", ".join(SWITCHES)
+            raise UsageError(
+                "unknown switch", where=where, expected=expected, got=ascii(text)[:80], hint="cuzk variants lists them"
+            )
+        parsed = switch.parse(value) if sign else None
+        if parsed is None:
+            raise UsageError("no such value of a switch", where=where, expected=f"{name}={switch.values}", got=ascii(text)[:80])
+        if touching not in switch.touches:
+            raise UsageError(
+                f"{name} does not touch {touching}: it is about {switch.about}",
+                where=where,
+                expected=", ".join(s.name for s in SWITCHES.values() if touching in s.touches),
+                got=ascii(text)[:80],
+                hint="use it with cuzk prove",
+            )
+        if switch.cuda_only and device == "cpu" and parsed is True:
+            hint = f"leave {name} out, or prove on a CUDA device"
+            raise DeviceError(f"{name} is about {switch.about}", where=where, got=f"{ascii(text)[:40]} on the CPU", hint=hint)
+        settings = replace(settings, **{_field(name): parsed})
+    return settings
+
+
+def parse_variants(text: str, base: Settings, touching: str, device: str = "cpu") -> dict[str, Settings]:
+    """`base,lc-layout=csr,presize=off+stream-witness=on`: settings to compare by their texts; commas between, plus inside one.
+
+    Raises  UsageError for one that is empty or occurs twice; otherwise as `apply`
+    """
+    found: dict[str, Settings] = {}
+    for part in text.split(","):
+        name = part.strip()
+        if not name or name in found:
+            raise UsageError(
+                "a setting is empty or occurs twice", where="--variant", expected="base,NAME=VALUE,…", got=ascii(text)[:80]
+            )
+        found[name] = apply(base, () if name == "base" else name.split("+"), touching, "--variant", device)
+    return found
+
+
+def listing() -> list[dict[str, Any]]:
+    """All switches, for JSON."""
+    return [switch.as_dict() for switch in SWITCHES.values()]

@@ -1,0 +1,105 @@
+"""Counters of the kernel: what they count, whom, and what is said where they are refused."""
+
+from __future__ import annotations
+
+import errno
+import sys
+
+import numpy as np
+import pytest
+
+from cuzk import counters, workers
+from cuzk.counters import Counters, Event, refusal
+
+PAGES = 3000
+FAULTS = Event("page_faults", 1, 2)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="perf_event_open is Linux's")
+
+
+def touch(pages: int) -> None:
+    import mmap
+
+    region = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        region.madvise(mmap.MADV_NOHUGEPAGE)
+    np.frombuffer(region, np.uint8)[:: mmap.PAGESIZE] = 1
+
+
+def test_faults_of_all_workers_and_only_inside() -> None:
+    workers.run_all(touch, [(1,)] * 4, threads=2)  # the workers run
+    counter = Counters([FAULTS])
+    touch(PAGES)
+    with counter.counting():
+        workers.run_all(touch, [(PAGES,)] * 4, threads=2)
+    touch(PAGES)
+    with counter.counting():
+        touch(PAGES)
+    touch(PAGES)
+    usage = counter.usage()["minor_faults"]
+    assert 5 * PAGES <= usage <= 5 * PAGES + 500
+    report = counter.report()
+    if "page_faults" in report["values"]:
+        assert 5 * PAGES <= report["values"]["page_faults"] <= 5 * PAGES + 500
+    else:
+        assert report["refused"]["page_faults"]
+    counter.close()
+    counter.close()
+
+
+def test_every_counter_is_counted_or_refused_with_a_reason() -> None:
+    counter = Counters()
+    with counter.counting():
+        pass
+    values = counter.values()
+    assert set(values) | set(counter.refused) == {e.name for e in counters.events()}
+    assert not set(values) & set(counter.refused)
+    assert all(len(reason) > 20 for reason in counter.refused.values())
+    counter.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EACCES, "perf_event_paranoid"),
+        (errno.EPERM, "CAP_PERFMON"),
+        (errno.ENOENT, "virtual"),
+        (errno.ENOSYS, "seccomp"),
+        (errno.EMFILE, "ulimit -n"),
+        (errno.EIO, "EIO"),
+    ],
+)
+def test_refusals_say_why_and_what_to_change(number: int, words: str) -> None:
+    assert words in refusal(FAULTS, number)
+    assert errno.errorcode[number] in refusal(FAULTS, number)
+
+
+def test_unknown_event_of_a_processor() -> None:
+    counter = Counters([Event("l2_misses", 4, None)])
+    assert counter.refused == {"l2_misses": "no event of this name is known for this processor"}
+
+
+def test_a_refusing_kernel_leaves_the_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no(event: Event, thread: int) -> int:
+        raise OSError(errno.EPERM, "no")
+
+    monkeypatch.setattr(counters, "_open", no)
+    counter = Counters()
+    with counter.counting():
+        touch(PAGES)
+    report = counter.report()
+    assert report["values"] == {} and len(report["refused"]) == len(counters.events())
+    assert report["usage"]["minor_faults"] >= PAGES
+    assert "instructions_per_cycle" not in report
+
+
+def test_turns_are_scaled_by_the_time_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+    import struct
+
+    counter = Counters([])
+    reading, writing = os.pipe()
+    os.write(writing, struct.pack("<QQQ", 100, 50, 25) + struct.pack("<QQQ", 7, 0, 0))
+    counter._open = {"cycles": [reading, reading]}
+    assert counter.values() == {"cycles": 200}
+    os.close(writing)
+    counter.close()

@@ -1,0 +1,140 @@
+"""The phase tree: that it covers the time, nests, counts threads apart, and comes out as lines, table, JSON and trace."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cuzk import workers
+from cuzk.timing import RUST_NAMES, Timer
+from tests.conftest import ROOT
+
+
+def sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def example() -> Timer:
+    timer = Timer(time.perf_counter() - 0.05)
+    timer.started()
+    with timer.watching_workers():
+        for k in (0, 1):
+            timer.partition = k
+            with timer.phase("witness"):
+                workers.run_all(sleep, [(0.01,)] * 4, threads=2)
+            with timer.phase("msm_h"), timer.phase("digits"):
+                sleep(0.01)
+        timer.partition = None
+    sleep(0.03)
+    timer.stop()
+    return timer
+
+
+def test_totals_cover_the_time() -> None:
+    timer = example()
+    totals = timer.totals()
+    assert list(totals) == ["start", "witness", "msm_h", "unaccounted"]
+    assert sum(totals.values()) == pytest.approx(timer.root.seconds, abs=1e-5)
+    assert totals["start"] >= 0.05 and totals["unaccounted"] >= 0.03
+    nested = {t.path: t.times for t in timer.nested_totals()}
+    assert nested == {("start",): 1, ("witness",): 2, ("msm_h",): 2, ("msm_h", "digits"): 2}
+
+
+def test_table_has_the_names_of_the_rust_cuzk() -> None:
+    lines = example().table().splitlines()
+    assert lines[0].endswith("in the Rust cuzk")
+    assert [line.split()[0] for line in lines[1:]] == ["start", "witness", "msm_h", "digits", "unaccounted", "total"]
+    assert lines[2].endswith("synthesis") and lines[3].endswith("ntt_msm_h")
+    wanted = {"pin_abc", "prep_msm", "ntt_msm_h", "batch_add", "tail_msm", "b_g2_msm", "synthesis", "srs_load"}
+    assert {word for names in RUST_NAMES.values() for word in names.split(", ")} == wanted
+
+
+def test_json_and_trace(tmp_path: Path) -> None:
+    timer = example()
+    timer.span("cuda:0", "ntt_h", 0.01, 0.02, 1)
+    timer.write_json(tmp_path / "t.json", {"fact": 1})
+    tree = json.loads((tmp_path / "t.json").read_text())
+    assert tree["fact"] == 1 and tree["phases"] == timer.totals()
+    assert [c["name"] for c in tree["tree"]["children"]] == ["start", "witness", "msm_h", "witness", "msm_h"]
+    assert tree["tree"]["children"][1]["partition"] == 0
+    tracks = {t["track"]: t["spans"] for t in tree["tracks"]}
+    assert set(tracks) == {"cuda:0", "worker_0", "worker_1"}
+    assert tracks["cuda:0"] == [["ntt_h", 0.01, 0.02, 1]]
+    assert {(name, k) for name, _, _, k in tracks["worker_0"]} == {("witness", 0), ("witness", 1)}
+    timer.write_trace(tmp_path / "x.json", {})
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    names = {e["args"]["name"]: e["tid"] for e in events if e["ph"] == "M"}
+    assert set(names) == {"main", "cuda:0", "worker_0", "worker_1"} and len(set(names.values())) == 4
+    for e in (e for e in events if e["ph"] == "X"):
+        assert e["dur"] >= 0 and e["ts"] >= 0 and e["tid"] in names.values()
+
+
+def test_tasks_of_one_phase_that_follow_at_once_are_one_span() -> None:
+    timer = Timer()
+    for start, name, k in ((0.0, "a", 0), (0.1001, "a", 0), (0.2002, "a", 1), (0.5, "a", 1), (0.6, "b", 1)):
+        timer.span("worker_0", name, start, 0.1, k)
+    got = [(s.name, round(s.start, 3), round(s.seconds, 3), s.partition) for s in timer.tracks()["worker_0"]]
+    assert got == [("a", 0.0, 0.2, 0), ("a", 0.2, 0.1, 1), ("a", 0.5, 0.1, 1), ("b", 0.6, 0.1, 1)]
+
+
+def test_threads_have_phases_of_their_own() -> None:
+    timer = Timer()
+
+    def drive(k: int, parent) -> None:
+        with timer.within(parent):
+            timer.partition = k
+            with timer.phase("witness"):
+                sleep(0.02)
+
+    with timer.phase("side_by_side") as parent:
+        threads = [threading.Thread(target=drive, args=(k, parent), name=f"job_{k}") for k in (0, 1)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    timer.stop()
+    assert timer.partition is None
+    assert {(c.name, c.partition, c.track) for c in parent.children} == {("witness", 0, "job_0"), ("witness", 1, "job_1")}
+    assert sum(c.seconds for c in parent.children) > parent.seconds  # they ran at once
+    assert timer.totals()["side_by_side"] == pytest.approx(parent.seconds, abs=1e-5)
+
+
+def test_phases_end_when_they_fail() -> None:
+    timer = Timer()
+    with pytest.raises(ValueError, match="x"), timer.phase("a"):
+        raise ValueError("x")
+    with timer.phase("b"):
+        pass
+    assert [p.name for p in timer.root.children] == ["a", "b"]
+
+
+def test_lines_are_there_after_a_kill() -> None:
+    code = (
+        "import os, signal\nfrom cuzk.timing import Timer\nt = Timer()\nt.partition = 3\n"
+        "with t.phase('outer'):\n with t.phase('inner'): pass\n os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "CUZK_TIMING": "1"}
+    )
+    assert done.returncode == -9
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("timing   inner 0.") and line.endswith("partition=3")
+
+
+def test_nobody_watches_unasked() -> None:
+    assert workers.observer is None
+    timer = Timer()
+    with timer.watching_workers():
+        assert workers.observer is not None
+        with pytest.raises(ZeroDivisionError):
+            workers.run_all(lambda x: 1 // x, [(1,), (0,), (1,)], threads=2)
+    assert workers.observer is None
+    assert {s.name for s in timer.spans} == {"total"}

@@ -1,0 +1,42 @@
+"""Threads: order, failures, pieces, and workers on CPUs of their own."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from cuzk import workers
+
+
+def test_results_come_in_order_and_failures_come_out() -> None:
+    assert workers.run_all(lambda x: x * x, [(k,) for k in range(50)], threads=3) == [k * k for k in range(50)]
+    with pytest.raises(ZeroDivisionError):
+        workers.run_all(lambda x: 1 // x, [(1,), (0,)], threads=2)
+
+
+@pytest.mark.parametrize(("n", "parts", "multiple"), [(0, 3, 1), (1, 8, 1), (10, 3, 4), (1000, 7, 64), (5, 5, 100)])
+def test_ranges_cover_without_gaps(n: int, parts: int, multiple: int) -> None:
+    found = workers.ranges(n, parts, multiple)
+    assert [i for a, b in found for i in range(a, b)] == list(range(n))
+    assert len(found) <= parts and all(a % multiple == 0 for a, _ in found)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity")
+def test_pinned_workers_have_a_cpu_each() -> None:
+    before = os.sched_getaffinity(0)
+    words = workers.pin(5)
+    assert words.startswith(("5 workers pinned to CPUs", "not pinned"))
+    if words.startswith("5"):
+        together = threading.Barrier(5)
+
+        def where() -> set[int]:
+            together.wait(10)
+            return os.sched_getaffinity(0)
+
+        found = workers.run_all(where, [()] * 5, threads=5)
+        assert all(len(cpus) == 1 for cpus in found)
+        assert set.union(*found) == set(sorted(before)[:5])
+    assert os.sched_getaffinity(0) == before
+    assert workers.pin(1) == "one worker, not pinned"
