@@ -188,6 +188,42 @@ def synth_only(**options: Any) -> None:
 
 
 @cli.command()
+@click.argument("size", type=SIZE, required=False)
+@json_option
+def explain(size: int | None, as_json: bool) -> None:
+    """Say where the rows of a circuit are: by gadget, part, layer and tree, with variables, non-zeros and shares.
+
+    Example: cuzk explain 32GiB
+    """
+    from cuzk.commands import explain as command
+
+    emit(command.run(size, as_json), as_json, command.text)
+
+
+@cli.command()
+@json_option
+def variants(as_json: bool) -> None:
+    """List the switches of --opt: what each does, its default, what it touches, and the measurement behind it."""
+    from cuzk.commands import variants as command
+
+    emit(command.run(), as_json, command.text)
+
+
+@cli.command()
+@click.argument("files", metavar="FILE.json…", type=FILE, nargs=-1, required=True)
+@click.option("-o", "--output", metavar="out.html", type=OUTPUT, required=True, help="Where the page goes.")
+@json_option
+def report(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Make one self-contained page from files of --timings: a timeline, and the phases side by side.
+
+    Example: cuzk report before.json after.json -o out.html
+    """
+    from cuzk.commands import report as command
+
+    emit(command.run(files, output), as_json, command.text)
+
+
+@cli.command()
 @click.argument("file", type=FILE)
 @json_option
 def inspect(file: Path, as_json: bool) -> None:

@@ -31,6 +31,9 @@ class Settings:
         return {name: _word(getattr(self, _field(name))) for name in SWITCHES}
 
 
+DEFAULTS = Settings()
+
+
 @dataclass(frozen=True, slots=True)
 class Switch:
     """One switch, as `cuzk variants` shows it. `parse` gives None for a value that the switch does not have."""
@@ -47,7 +50,7 @@ class Switch:
     @property
     def default(self) -> str:
         """The value where nothing is said."""
-        return _word(getattr(Settings(), _field(self.name)))
+        return _word(getattr(DEFAULTS, _field(self.name)))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

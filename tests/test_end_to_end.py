@@ -120,3 +120,32 @@ def test_an_unsatisfied_circuit_is_refused(tmp_path: Path) -> None:
 
 def test_the_packaged_example_is_the_one_in_examples() -> None:
     assert (ROOT / "examples/c1-2kib.json").read_bytes() == (ROOT / "cuzk/data/c1-2kib.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "opts",
+    [
+        ("lc-layout=csr", "parallel-b-g2=on", "msm-window=one"),
+        ("stream-witness=on", "presize=off", "msm-window=11"),
+    ],
+)
+def test_switches_do_not_change_the_proof(opts: tuple[str, ...], tmp_path: Path) -> None:
+    case, out = "2kib-v1", tmp_path / "proof.bin"
+    randomness = VECTORS / "c1" / case / "proof.json"
+    switches = [word for opt in opts for word in ("--opt", opt)]
+    files = ("--timings", tmp_path / "t.json", "--trace", tmp_path / "x.json")
+    result = run("prove", *c1_of(case), "-o", out, "--params", "dev", "--unsafe-randomness", randomness, *switches, *files)
+    assert out.read_bytes().hex() == proof_of(case)["proof"]
+    assert {name: result["settings"][name] for name in (opt.split("=")[0] for opt in opts)} == dict(o.split("=") for o in opts)
+    tree = json.loads((tmp_path / "t.json").read_text())
+    assert sum(tree["phases"].values()) == pytest.approx(tree["seconds"], abs=1e-3)
+    assert tree["phases"]["unaccounted"] < 0.1 * tree["seconds"]
+    names = {e["args"]["name"] for e in json.loads((tmp_path / "x.json").read_text())["traceEvents"] if e["ph"] == "M"}
+    assert {"main", "worker_0"} <= names and ("b_g2_0" in names) == ("parallel-b-g2=on" in opts)
+
+
+@pytest.mark.parametrize(("opt", "code"), [("pinned=on", 6), ("fast=on", 2), ("presize", 2)])
+def test_switches_that_are_refused(opt: str, code: int, tmp_path: Path) -> None:
+    with pytest.raises(CuzkError) as refused:
+        run("prove", *c1_of("2kib-v1"), "-o", tmp_path / "proof.bin", "--opt", opt, "--device", "cpu")
+    assert refused.value.code == code and not (tmp_path / "proof.bin").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,15 +34,27 @@ class Buffers:
 
     def overwrite(self, threads: int | None = None) -> None:
         """Fill everything with what no result holds: touches all pages, and nothing of an earlier run can pass for a result."""
+        self._fill(write_over, threads)
+
+    def touch(self, threads: int | None = None) -> None:
+        """Fill everything with zeros: touches all pages, on all threads."""
+        self._fill(write_zeros, threads)
+
+    def _fill(self, write: Callable[[U64 | U8], None], threads: int | None) -> None:
         for array in (*self.values, *self.out):
             flat = array.reshape(-1)
             pieces = workers.ranges(len(flat), 4 * (threads or config.thread_count()), 1 << 16)
-            workers.run_all(write_over, [(flat[i:j],) for i, j in pieces], threads)
+            workers.run_all(write, [(flat[i:j],) for i, j in pieces], threads)
 
 
 def write_over(array: U64 | U8) -> None:
     """Fill with ones: no bit, and no limb in the highest place of a reduced element."""
     array[:] = np.iinfo(array.dtype).max
+
+
+def write_zeros(array: U64 | U8) -> None:
+    """Fill with zeros."""
+    array[:] = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuzk import __version__, config
-from cuzk.circuits import witness as witnesses
+import numpy as np
+import numpy.typing as npt
+
+from cuzk import __version__, config, variants
+from cuzk.circuits import synthesis
 from cuzk.circuits.hints import hints
 from cuzk.circuits.template import Shape, Witness
+from cuzk.circuits.witness import Hints
 from cuzk.commands.choices import Ids, choose_device, chosen_partitions
 from cuzk.errors import CuzkError, InternalError, ResourceError, UsageError
 from cuzk.field.limbs import fr_ints
@@ -26,7 +30,10 @@ from cuzk.groth16.verify import verify
 from cuzk.memory import parse_bytes, predicted_peak, refuse_over
 from cuzk.parameters import policy
 from cuzk.progress import Progress
+from cuzk.r1cs import explicit
+from cuzk.r1cs.explicit import Explicit
 from cuzk.timing import Timer
+from cuzk.variants import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,8 @@ class Job:
     shape: Shape
     parameters: policy.Parameters
     partitions: list[int]
-    witness: Callable[[int], Witness]
+    given: Witness | None  # where the witness is in the input file
+    hints: Callable[[int], tuple[Hints, Hints]] | None  # else what it is made from
     public_inputs: Callable[[int], list[int]]
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -68,16 +76,16 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     """
     timer = Timer(start)
     progress = Progress(quiet=options.as_json)
-    timer.root.children.append(_start_phase(timer))
+    timer.started()
     progress.announce_compilation()
     device = choose_device(options.device)
-    if options.opts:
-        raise UsageError("unknown variant", where="--opt", got=options.opts[0], hint="there are no switches in this version")
+    settings = variants.apply(Settings(), options.opts, variants.PROOF, device=device)
     _check_output(options.proof_file)
     job = _circuit_job(options, timer, progress) if circuit.is_circuit(options.input_file) else _c1_job(options, timer, progress)
     scalars = _randomness(options, job.partitions)
-    _check_memory(options, job.shape)
-    proofs = _prove_partitions(job, scalars, timer, progress)
+    _check_memory(options, job.shape, settings)
+    with timer.watching_workers():
+        proofs = _prove_partitions(job, scalars, settings, timer, progress)
     with timer.phase("write"):
         write_atomically(options.proof_file, proofs)
     seconds = timer.stop()
@@ -89,6 +97,7 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         "parameters": job.parameters.as_dict(),
         "verified": True,
         "device": device,
+        "settings": settings.as_dict(),
         "randomness": "file" if options.unsafe_randomness else "system",
         "output": str(options.proof_file),
         "seconds": round(seconds, 3),
@@ -100,15 +109,9 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         timer.write_json(options.timings, facts)
     if options.trace:
         timer.write_trace(options.trace, facts)
-    if not options.as_json and sys.stderr.isatty():
+    if not options.as_json:
         print(timer.table(), file=sys.stderr)
     return result
-
-
-def _start_phase(timer: Timer) -> Any:
-    from cuzk.timing import Phase
-
-    return Phase("start", 0.0, timer.now())
 
 
 def _check_output(path: Path) -> None:
@@ -142,7 +145,8 @@ def _c1_job(options: Options, timer: Timer, progress: Progress) -> Job:
         shape,
         files,
         partitions,
-        lambda k: witnesses.fill(shape, *hints(content, k)),
+        None,
+        lambda k: hints(content, k),
         lambda k: replica.public_inputs(k),
         {
             "sector_size": size,
@@ -162,7 +166,7 @@ def _circuit_job(options: Options, timer: Timer, progress: Progress) -> Job:
         located = policy.locate_circuit(options.input_file, shape.name, options.params)
         files = policy.open_checked(located, shape, options.verify_params, progress)
     inputs = fr_ints(values.inputs_mont)[1:]
-    return Job(shape, files, [0], lambda _: values, lambda _: inputs, {"circuit": shape.name, "ids_checked": False})
+    return Job(shape, files, [0], values, None, lambda _: inputs, {"circuit": shape.name, "ids_checked": False})
 
 
 def _randomness(options: Options, partitions: list[int]) -> dict[int, tuple[int, int]]:
@@ -172,21 +176,43 @@ def _randomness(options: Options, partitions: list[int]) -> dict[int, tuple[int,
     return randomness.read(options.unsafe_randomness, partitions)
 
 
-def _check_memory(options: Options, shape: Shape) -> None:
+def _check_memory(options: Options, shape: Shape, settings: Settings) -> None:
     budget = parse_bytes(options.memory_budget, "--memory-budget") if options.memory_budget else config.available_memory()
-    refuse_over(predicted_peak(shape), budget, "--memory-budget" if options.memory_budget else "available memory")
+    rows = explicit.bytes_needed(shape) if settings.lc_layout == "csr" else 0
+    refuse_over(predicted_peak(shape) + rows, budget, "--memory-budget" if options.memory_budget else "available memory")
 
 
-def _prove_partitions(job: Job, scalars: dict[int, tuple[int, int]], timer: Timer, progress: Progress) -> bytes:
+def _synthesis(
+    job: Job, k: int, settings: Settings, made: Explicit | None, timer: Timer
+) -> tuple[Witness, list[npt.NDArray[np.uint64]] | None]:
+    """Witness of a partition, and its row values in arrays as long as the domain unless the prover is to make them."""
+    if job.given is not None:
+        return job.given, None
+    assert job.hints is not None
+    into = synthesis.buffers(job.shape, 1 << job.shape.domain_log2)
+    if settings.presize:
+        with timer.phase("presize"):
+            into.touch()
+    found = synthesis.synthesize(job.shape, *job.hints(k), settings, timer, made, into)
+    return found.witness, [found.a, found.b, found.c]
+
+
+def _prove_partitions(
+    job: Job, scalars: dict[int, tuple[int, int]], settings: Settings, timer: Timer, progress: Progress
+) -> bytes:
     proofs = []
-    where = groth16.queries(job.shape)
+    made = None
+    if settings.lc_layout == "csr" and job.hints is not None:
+        with timer.phase("prepare"):
+            made = explicit.expand(job.shape)
+    with timer.phase("prep_msm"):
+        where = groth16.queries(job.shape)
     with progress.bar("proving", 100.0 * len(job.partitions)):
         for k in job.partitions:
             timer.partition = k
             try:
-                with timer.phase("witness"):
-                    values = job.witness(k)
-                proof = groth16.prove(job.shape, values, job.parameters, where, *scalars[k], timer, progress)
+                values, rows = _synthesis(job, k, settings, made, timer)
+                proof = groth16.prove(job.shape, values, job.parameters, where, *scalars[k], timer, progress, settings, rows)
                 del values
                 with timer.phase("verify"):
                     encoded = proof.encode()

@@ -63,6 +63,8 @@ class Runs:
         for s in settings:
             made = explicit.expand(small) if s.lc_layout == "csr" else None
             synthesis.synthesize(small, prologue, none, s, Timer(), made, synthesis.buffers(small))
+        gc.collect()
+        gc.freeze()  # what is there now stays: collecting between runs need not look at it
 
     def run(self, settings: Settings, counters: Counters | None = None) -> Times:
         """All partitions once. Only synthesis is in the times: C1 in memory to A·z, B·z, C·z in memory."""

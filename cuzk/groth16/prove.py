@@ -6,12 +6,15 @@ Source  Groth, "On the Size of Pairing-based Non-interactive Arguments" (2016), 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from cuzk import config
 from cuzk.circuits.template import Shape, Witness
 from cuzk.curve import g1, g2
 from cuzk.errors import InternalError
@@ -21,7 +24,7 @@ from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import Proof
 from cuzk.groth16.quotient import quotient
 from cuzk.kernels.vector_cpu import to_canonical
-from cuzk.msm.pippenger import msm, sum_be
+from cuzk.msm.pippenger import msm, plan, sum_be
 from cuzk.msm.rows import rows_from_be
 from cuzk.ntt import Domain
 from cuzk.pages import zeros
@@ -30,6 +33,7 @@ from cuzk.r1cs import evaluation
 from cuzk.r1cs.columns import bit_aux, elem_aux
 from cuzk.r1cs.density import densities
 from cuzk.timing import Timer
+from cuzk.variants import DEFAULTS, Settings
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -84,7 +88,8 @@ def queries(shape: Shape) -> Queries:
 class _Sums:
     """The sums Σ z_i P_i over a query: set bits by adding points, all other values by a multi-exponentiation."""
 
-    def __init__(self, witness: Witness, elems_canon: U64, inputs_canon: U64) -> None:
+    def __init__(self, witness: Witness, elems_canon: U64, inputs_canon: U64, window: int | None) -> None:
+        self.window = window
         self.set_bits = np.flatnonzero(witness.bits)
         self.elems_canon = elems_canon
         self.inputs_canon = inputs_canon
@@ -97,16 +102,28 @@ class _Sums:
         scalars = np.concatenate([self.inputs_canon[inputs], self.elems_canon[present]])
         index = np.concatenate([np.arange(len(inputs), dtype=np.uint32), elems[present].astype(np.uint32)])
         selected = sum_be(curve, points_be, ones)
-        dense = msm(rows_from_be(curve, points_be, index), scalars)
+        dense = msm(rows_from_be(curve, points_be, index), scalars, window=self.window)
         return (g1.g1_add if curve == "g1" else g2.g2_add)(selected, dense)
 
 
 def prove(
-    shape: Shape, witness: Witness, key: ProvingKey, where: Queries, r: int, s: int, timer: Timer, progress: Progress
+    shape: Shape,
+    witness: Witness,
+    key: ProvingKey,
+    where: Queries,
+    r: int,
+    s: int,
+    timer: Timer,
+    progress: Progress,
+    settings: Settings = DEFAULTS,
+    rows: list[U64] | None = None,
 ) -> Proof:
     """One proof for given r and s (canonical integers below the group order).
 
-    Domain  witness in Montgomery form; the key's points as in the file
+    `rows` are A·z, B·z, C·z as long as the domain with zeros behind the shape's rows, if they are there already.
+
+    Domain  witness and rows in Montgomery form; the key's points as in the file
+    Alias   `rows` is emptied and its arrays consumed
     Source  see the module; A = alpha + Σ z A_i + r delta, B = beta + Σ z B_i + s delta, C = L + H + s A + r B' − r s delta
     Raises  InternalError if the circuit is not satisfied by the witness
     Spec    cuzk.spec.groth16.prove
@@ -115,11 +132,34 @@ def prove(
     def step(name: str) -> None:
         progress.advance(WEIGHTS[name], name)
 
-    with timer.phase("eval_abc"):
-        domain = Domain(shape.domain_log2)
-        # As long as the domain, so that the quotient can work in place.
-        a, b, c = (zeros((domain.size, FR_LIMBS)) for _ in range(3))
-        evaluation.evaluate(shape, witness, out=(a, b, c))
+    domain = Domain(shape.domain_log2)
+    h = _h_sum(shape, witness, key, domain, timer, step, settings, rows)
+    l, a0, b1, b2 = _query_sums(shape, witness, key, where, timer, step, settings)
+    with timer.phase("assemble"):
+        proof = assemble(key.vk, h, l, a0, b1, b2, r, s)
+        step("assemble")
+    return proof
+
+
+def _h_sum(
+    shape: Shape,
+    witness: Witness,
+    key: ProvingKey,
+    domain: Domain,
+    timer: Timer,
+    step: Callable[[str], None],
+    settings: Settings,
+    rows: list[U64] | None,
+) -> U64:
+    """The sum over the H query: row values, their check, the quotient, its multi-exponentiation."""
+    if rows is None:
+        with timer.phase("eval_abc"):
+            # As long as the domain, so that the quotient can work in place.
+            rows = [zeros((domain.size, FR_LIMBS)) for _ in range(3)]
+            evaluation.evaluate(shape, witness, out=(rows[0], rows[1], rows[2]))
+    a, b, c = rows
+    rows.clear()  # so that nobody else keeps them
+    with timer.phase("check"):
         false_row = evaluation.first_false_row(shape, a, b, c)
         if false_row is not None:
             raise InternalError("the witness does not satisfy the circuit", where=str(false_row), phase="eval_abc")
@@ -129,30 +169,78 @@ def prove(
         del a, b, c
         step("ntt_h")
     with timer.phase("msm_h"):
-        h = msm(rows_from_be("g1", key.h_be), h_canon)
+        h = msm(rows_from_be("g1", key.h_be), h_canon, window=_window(settings, domain))
         del h_canon
         step("msm_h")
-    elems_canon = to_canonical(witness.elems_mont)
-    inputs_canon = to_canonical(witness.inputs_mont)
-    sums = _Sums(witness, elems_canon, inputs_canon)
-    no_inputs = np.zeros(0, np.uint32)
-    all_inputs = np.arange(shape.num_inputs, dtype=np.uint32)
-    with timer.phase("msm_l"):
-        l = sums.over("g1", key.l_be, where.bit_aux.astype(np.int64), where.elem_aux.astype(np.int64), no_inputs)
-        step("msm_l")
-    with timer.phase("msm_a"):
-        a0 = sums.over("g1", key.a_be, where.bit_a, where.elem_a, all_inputs)
-        step("msm_a")
-    with timer.phase("msm_b_g1"):
-        b1 = sums.over("g1", key.b_g1_be, where.bit_b, where.elem_b, where.b_inputs)
-        step("msm_b_g1")
-    with timer.phase("msm_b_g2"):
-        b2 = sums.over("g2", key.b_g2_be, where.bit_b, where.elem_b, where.b_inputs)
-        step("msm_b_g2")
-    with timer.phase("assemble"):
-        proof = assemble(key.vk, h, l, a0, b1, b2, r, s)
-        step("assemble")
-    return proof
+    return h
+
+
+def _window(settings: Settings, domain: Domain) -> int | None:
+    """The window width that all multi-exponentiations take, if they do not choose their own."""
+    if settings.msm_window == "per-msm":
+        return None
+    return plan(domain.size - 1, config.thread_count()).c if settings.msm_window == "one" else int(settings.msm_window)
+
+
+def _query_sums(
+    shape: Shape,
+    witness: Witness,
+    key: ProvingKey,
+    where: Queries,
+    timer: Timer,
+    step: Callable[[str], None],
+    settings: Settings,
+) -> tuple[U64, U64, U64, U64]:
+    """The sums over the queries L, A, B in G1, B in G2; the last one beside the others if parallel-b-g2 is on."""
+    with timer.phase("prep_msm"):
+        window = _window(settings, Domain(shape.domain_log2))
+        sums = _Sums(witness, to_canonical(witness.elems_mont), to_canonical(witness.inputs_mont), window)
+        no_inputs = np.zeros(0, np.uint32)
+        all_inputs = np.arange(shape.num_inputs, dtype=np.uint32)
+
+    def over_l() -> U64:
+        return sums.over("g1", key.l_be, where.bit_aux.astype(np.int64), where.elem_aux.astype(np.int64), no_inputs)
+
+    def over_b_g2() -> U64:
+        return sums.over("g2", key.b_g2_be, where.bit_b, where.elem_b, where.b_inputs)
+
+    steps: dict[str, Callable[[], U64]] = {
+        "msm_l": over_l,
+        "msm_a": lambda: sums.over("g1", key.a_be, where.bit_a, where.elem_a, all_inputs),
+        "msm_b_g1": lambda: sums.over("g1", key.b_g1_be, where.bit_b, where.elem_b, where.b_inputs),
+        "msm_b_g2": over_b_g2,
+    }
+
+    def one(name: str) -> U64:
+        with timer.phase(name):
+            found = steps[name]()
+        return found
+
+    if settings.parallel_b_g2:
+        found = _beside(timer, one, list(steps))
+        for name in steps:
+            step(name)
+    else:
+        found = []
+        for name in steps:
+            found.append(one(name))
+            step(name)
+    return found[0], found[1], found[2], found[3]
+
+
+def _beside(timer: Timer, one: Callable[[str], U64], names: list[str]) -> list[U64]:
+    """All sums, the last by a thread of its own, whose tasks share the workers with the others'."""
+    with timer.phase("msm_side_by_side") as parent, ThreadPoolExecutor(1, thread_name_prefix="b_g2") as pool:
+        partition = timer.partition
+
+        def last() -> U64:
+            with timer.within(parent):
+                timer.partition = partition
+                return one(names[-1])
+
+        future = pool.submit(last)
+        found = [one(name) for name in names[:-1]]
+        return [*found, future.result()]
 
 
 def assemble(vk: VerifyingKey, h: U64, l: U64, a0: U64, b1: U64, b2: U64, r: int, s: int) -> Proof:

@@ -47,13 +47,13 @@ class Plan:
     tasks: list[tuple[int, int, int, int]]
 
 
-def plan(n: int, threads: int) -> Plan:
-    """The window width and the cut with the least work for the busiest thread, by a count of additions.
+def plan(n: int, threads: int, window: int | None = None) -> Plan:
+    """The window width and the cut with the least work for the busiest thread, by a count of additions; or that of `window`.
 
     A window costs one addition a point and, for buckets, lines and bits, some 2.2 a bucket.
     """
     best: tuple[float, Plan] | None = None
-    for c in range(2, 20):
+    for c in range(2, 20) if window is None else (window,):
         candidate = Plan(c, -(-SCALAR_BITS // c), _tasks(n, -(-SCALAR_BITS // c), threads))
         load = [0.0] * threads
         for w0, w1, k0, k1 in candidate.tasks:  # in order, each to the thread that is free first
@@ -93,8 +93,14 @@ def _scalars(scalars_canon: U64, n: int) -> U64:
     return np.require(scalars_canon, requirements=["C", "W"])
 
 
-def msm(rows: Rows, scalars_canon: U64, threads: int | None = None, progress: Progress | None = None) -> U64:
-    """Sum of s_i P_i, complete: equal, opposite and infinite points and all scalars are allowed.
+def msm(
+    rows: Rows,
+    scalars_canon: U64,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    window: int | None = None,
+) -> U64:
+    """Sum of s_i P_i, complete: equal, opposite and infinite points and all scalars are allowed. `window`: see `plan`.
 
     Shape   scalars_canon uint64[n, 4]; result uint64[12] (G1) or uint64[24] (G2), affine, infinity all zeros
     Domain  scalars canonical; result Montgomery
@@ -106,7 +112,7 @@ def msm(rows: Rows, scalars_canon: U64, threads: int | None = None, progress: Pr
     scalars_canon = _scalars(scalars_canon, len(rows))
     if not len(rows):
         return np.zeros(point_limbs(rows.curve), np.uint64)
-    cut = plan(len(rows), threads)
+    cut = plan(len(rows), threads, window)
     keyed = _digits(scalars_canon, cut, threads)
     keyed[:, rows.infinite] = 0
     scratch: queue.SimpleQueue[Summation] = queue.SimpleQueue()
