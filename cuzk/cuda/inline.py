@@ -123,5 +123,7 @@ def inline(text: str, result: Operand | None, arguments: Sequence[Operand], twin
             return intrinsic(lambda context, a, b: (signature, generate))
         case 3:
             return intrinsic(lambda context, a, b, c: (signature, generate))
+        case 4:
+            return intrinsic(lambda context, a, b, c, d: (signature, generate))
         case count:
             raise AssertionError(f"{count} arguments")

@@ -148,6 +148,18 @@ def _atomic_add(address: int, value: int) -> int:
 atomic_add = inline("atom.global.add.u32 $0, [$1], $2;", ("u32", 1), [("u64", 1), ("u32", 1)], _atomic_add, effect=True)
 
 
+def _atomic_max(address: int, value: int) -> int:
+    with _atomic:
+        word = _words(address, 1)
+        before = word[0]
+        word[0] = max(before, int(value))
+        return before
+
+
+# (address, value) ↦ the word that was there; it becomes the larger of the two.
+atomic_max = inline("atom.global.max.u32 $0, [$1], $2;", ("u32", 1), [("u64", 1), ("u32", 1)], _atomic_max, effect=True)
+
+
 def _shared_address_twin(array: Any) -> int:
     array = getattr(array, "_ary", array)
     ranges.allow(array.ctypes.data, array.nbytes)

@@ -417,3 +417,49 @@ def reduce_by(moduli: Sequence[int], limbs: int) -> Block:
             code.emit("selp.b32", target, less, target, "take")
     code.move(code.result, value)
     return code.block()
+
+
+def product_sum(modulus: int, limbs: int) -> Block:
+    """(a b + c d) / B mod m, with one reduction for both products.
+
+    Range   a + c + m below B, and a b + c d < B m in: below 2 m out
+    Cost    3 n² wide products and n low ones
+    """
+    code = Code(limbs, limbs, limbs, limbs, limbs)
+    a, b, c, d = (code.argument(i) for i in range(4))
+    even, odd = code.registers("e", limbs), code.registers("o", limbs)
+    rows = _Montgomery(code, modulus)
+    for i in range(limbs):
+        low, high = (odd, even) if i % 2 else (even, odd)
+        (rows.shifted_row if i else rows.first_row)(low, high, a, b[i])
+        code.products(high, c[1::2], d[i], high)
+        code.products(low, c[0::2], d[i], low, keep=True)
+        code.catch_carry(high[-1])
+        rows.cancel(low, high)
+    rows.merge(even, odd)
+    code.move(code.result, even)
+    return code.block()
+
+
+def choose(limbs: int) -> Block:
+    """A if the flag, one limb, is not 0, else b."""
+    code = Code(limbs, 1, limbs, limbs)
+    code.emit("setp.ne.u32", "take", code.argument(0)[0], "0")
+    # Through registers of their own: a result may share its register with an argument that is still to be read.
+    chosen = code.registers("e", limbs)
+    for target, one, other in zip(chosen, code.argument(1), code.argument(2), strict=True):
+        code.emit("selp.b32", target, one, other, "take")
+    code.move(code.result, chosen)
+    return code.block()
+
+
+def complement_if(constant: int, limbs: int) -> Block:
+    """Constant − a if the flag, one limb, is not 0, else a. Range: a at most the constant."""
+    code = Code(limbs, 1, limbs)
+    a, total = code.argument(1), code.registers("e", limbs)
+    code.emit("setp.ne.u32", "take", code.argument(0)[0], "0")
+    code.chain("sub", total, literals(constant, limbs), a)
+    for name, same in zip(total, a, strict=True):
+        code.emit("selp.b32", name, name, same, "take")
+    code.move(code.result, total)
+    return code.block()

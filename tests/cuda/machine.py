@@ -27,6 +27,7 @@ U32, U64 = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFFFFFFFFFF)
 _32 = np.uint64(32)
 BASE = 1 << 40
 ARENA_WORDS = 1 << 22
+WARP = 32
 SHARED_WINDOW = 1 << 24  # generic address of shared memory
 
 
@@ -44,7 +45,7 @@ class Instruction:
 class Program:
     """Statements of one kernel."""
 
-    def __init__(self, ptx: str) -> None:
+    def __init__(self, ptx: str, dynamic_shared: int = 0) -> None:
         self.parameters = re.findall(r"\.param\s+\.u64\s+(\w+)", ptx)
         self.shared: dict[str, int] = {}
         self.shared_bytes = 0
@@ -52,6 +53,11 @@ class Program:
             assert self.shared_bytes % int(alignment) == 0
             self.shared[name] = self.shared_bytes
             self.shared_bytes += int(size)
+        for alignment, name in re.findall(r"\.extern\s+\.shared\s+\.align\s+(\d+)\s+\.b8\s+(\w+)\[\]", ptx):
+            self.shared_bytes += -self.shared_bytes % int(alignment)
+            self.shared[name] = self.shared_bytes
+        self.shared_bytes += dynamic_shared
+        self.dynamic_shared = dynamic_shared
         body = re.sub(r"//[^\n]*", "", ptx[ptx.index("{", ptx.index(".entry")) :])
         body = re.sub(r"\{([^{};:]*)\}", r"<\1>", body)  # vectors, unlike scopes, hold no statement
         self.code: list[Instruction] = []
@@ -78,13 +84,24 @@ def _signed32(x: Lanes) -> Lanes:
 class Block:
     """One block in flight: registers, predicates, carry and position of each lane."""
 
-    def __init__(self, program: Program, memory: Memory, threads: int, block: tuple[int, int], words: Sequence[int]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        memory: Memory,
+        threads: int,
+        block: tuple[int, int],
+        words: Sequence[int],
+        grid: tuple[int, int] = (1, 1),
+    ) -> None:
         self.program, self.memory, self.threads = program, memory, threads
         self.special = {
             "%tid.x": np.arange(threads, dtype=np.uint64),
             "%ctaid.x": np.full(threads, block[0], np.uint64),
             "%ctaid.y": np.full(threads, block[1], np.uint64),
             "%ntid.x": np.full(threads, threads, np.uint64),
+            "%dynamic_smem_size": np.full(threads, program.dynamic_shared, np.uint64),
+            "%nctaid.x": np.full(threads, grid[0], np.uint64),
+            "%nctaid.y": np.full(threads, grid[1], np.uint64),
         }
         self.registers: dict[str, Lanes] = {}
         self.parameters = dict(zip(program.parameters, words, strict=True))
@@ -251,7 +268,10 @@ class Block:
             self._binary(name, operands, np.bitwise_or)
 
     def _xor(self, name: list[str], operands: list[str]) -> None:
-        self._binary(name, operands, np.bitwise_xor)
+        if name[-1] == "pred":
+            self.set(operands[0], self.value(operands[1]) ^ self.value(operands[2]))
+        else:
+            self._binary(name, operands, np.bitwise_xor)
 
     def _not(self, name: list[str], operands: list[str]) -> None:
         if name[-1] == "pred":
@@ -271,8 +291,50 @@ class Block:
         self._shift(name, operands, np.left_shift)
 
     def _shr(self, name: list[str], operands: list[str]) -> None:
-        assert name[-1][0] in "ub", "signed shift"
-        self._shift(name, operands, np.right_shift)
+        if name[-1][0] == "s":
+            mask = self._mask(name)
+            value = self.value(operands[1])
+            wide = (_signed32(value) if mask == U32 else value).astype(np.int64)
+            amount = np.minimum(self.value(operands[2]) & U32, np.uint64(63)).astype(np.int64)
+            self.set(operands[0], (wide >> amount).astype(np.uint64) & mask)
+        else:
+            self._shift(name, operands, np.right_shift)
+
+    def _bfi(self, name: list[str], operands: list[str]) -> None:
+        position, length = (int(x, 0) for x in operands[3:])
+        field = ((1 << length) - 1) << position
+        inserted = (self.value(operands[1]) << np.uint64(position)) & np.uint64(field)
+        self.set(operands[0], (inserted | (self.value(operands[2]) & ~np.uint64(field))) & self._mask(name))
+
+    def _div(self, name: list[str], operands: list[str]) -> None:
+        assert name[-1][0] == "u"
+        mask = self._mask(name)
+        below = self.value(operands[2]) & mask
+        assert (below[self.active] != 0).all(), "division by zero"
+        self.set(operands[0], (self.value(operands[1]) & mask) // np.maximum(below, np.uint64(1)))
+
+    def _popc(self, name: list[str], operands: list[str]) -> None:
+        assert name[-1] == "b32"
+        self.set(operands[0], np.bitwise_count(self.value(operands[1]) & U32).astype(np.uint64))
+
+    def _warps(self) -> Lanes:
+        """Active lanes as warps; every warp that takes part must do so with all of its lanes."""
+        active = self.active.reshape(-1, WARP)
+        assert (active.all(axis=1) | ~active.any(axis=1)).all(), "a warp that does not act together"
+        return active
+
+    def _shfl(self, name: list[str], operands: list[str]) -> None:
+        assert name[1:] == ["sync", "bfly", "b32"] and [int(x, 0) % (1 << 32) for x in operands[2:]] == [1, 31, 0xFFFFFFFF]
+        self._warps()
+        out, *predicate = operands[0].split("|")
+        assert not predicate
+        self.set(out, self.value(operands[1]).reshape(-1, 2)[:, ::-1].reshape(-1))
+
+    def _vote(self, name: list[str], operands: list[str]) -> None:
+        assert name[1:] == ["sync", "any", "pred"] and int(operands[2], 0) % (1 << 32) == 0xFFFFFFFF
+        self._warps()
+        found = self.value(operands[1]).astype(bool).reshape(-1, WARP).any(axis=1)
+        self.set(operands[0], np.repeat(found, WARP).astype(np.uint64))
 
     def _shift(self, name: list[str], operands: list[str], function: Callable[[Lanes, Lanes], Lanes]) -> None:
         mask = self._mask(name)
@@ -364,9 +426,10 @@ class Block:
         self._space(name).store(self._address(operands[0]), values, self.active)
 
     def _atom(self, name: list[str], operands: list[str]) -> None:
-        assert name[-2:] == ["add", "u32"], name
+        assert name[-2] in ("add", "max") and name[-1] == "u32", name
         address, value = self._address(operands[1]), self.value(operands[2])
-        before = self._space(name).add(address, value, self.active)
+        function = max if name[-2] == "max" else lambda a, b: (a + b) & 0xFFFFFFFF
+        before = self._space(name).atomic(address, value, self.active, function)
         if operands[0] != "_":
             self.set(operands[0], before)
 
@@ -406,13 +469,17 @@ class Memory:
         for i, value in enumerate(values):
             self.words[at + i] = value[active].astype(np.uint32)
 
-    def add(self, address: Lanes, value: Lanes, active: Lanes) -> Lanes:
-        at = self.index(address, 1, active)
-        before = np.zeros(len(address), np.uint64)
-        for lane in np.flatnonzero(active):
-            before[lane] = self.words[at[lane]]
-            self.words[at[lane]] = (int(before[lane]) + int(value[lane])) & 0xFFFFFFFF
-        return before
+    def atomic(self, address: Lanes, value: Lanes, active: Lanes, function: Callable[[int, int], int]) -> Lanes:
+        return in_turn(self.words, self.index(address, 1, active), value, active, function)
+
+
+def in_turn(words: Lanes, at: Lanes, value: Lanes, active: Lanes, function: Callable[[int, int], int]) -> Lanes:
+    """What was at each place before its lane's turn; each lane in turn applies the function."""
+    before = np.zeros(len(at), np.uint64)
+    for lane in np.flatnonzero(active):
+        before[lane] = words[at[lane]]
+        words[at[lane]] = function(int(before[lane]), int(value[lane] & U32))
+    return before
 
 
 class SharedMemory:
@@ -426,6 +493,7 @@ class SharedMemory:
     def barrier(self) -> None:
         self.writer = np.full(len(self.words), -1)
         self.reader = np.full(len(self.words), -1)  # −2: several
+        self.atomics = np.zeros(len(self.words), bool)
 
     def index(self, address: Lanes, count: int, active: Lanes) -> Lanes:
         live = address[active]
@@ -439,6 +507,7 @@ class SharedMemory:
         for i in range(count):
             place, lane = at[active] + i, self.lanes[active]
             writer = self.writer[place]
+            assert not self.atomics[place].any(), "race: read beside atomics"
             assert ((writer == -1) | (writer == lane)).all(), "race: read of what another thread wrote"
             before = self.reader[place]
             self.reader[place] = np.where((before == -1) | (before == lane), lane, -2)
@@ -451,10 +520,19 @@ class SharedMemory:
         for i, value in enumerate(values):
             place, lane = at + i, self.lanes[active]
             assert len(np.unique(place)) == len(place), "race: two threads write one word"
+            assert not self.atomics[place].any(), "race: write beside atomics"
             for earlier in (self.writer[place], self.reader[place]):
                 assert ((earlier == -1) | (earlier == lane)).all(), "race: write of what another thread uses"
             self.writer[place] = lane
             self.words[place] = value[active].astype(np.uint32)
+
+    def atomic(self, address: Lanes, value: Lanes, active: Lanes, function: Callable[[int, int], int]) -> Lanes:
+        at = self.index(address, 1, active)
+        place, lane = at[active], self.lanes[active]
+        for earlier in (self.writer[place], self.reader[place]):
+            assert ((earlier == -1) | (earlier == lane)).all(), "race: atomic beside other uses"
+        self.atomics[place] = True
+        return in_turn(self.words, at, value, active, function)
 
 
 class Buffer:
@@ -489,6 +567,9 @@ class Buffer:
         array.reshape(-1).view(np.uint8)[:] = self._bytes()[offset : offset + array.nbytes]
         return array
 
+    def read_into(self, array: Lanes, offset: int = 0, stream: object = None) -> None:
+        array.reshape(-1).view(np.uint8)[:] = self._bytes()[offset : offset + array.nbytes]
+
     def fill(self, byte: int, size: int | None = None, offset: int = 0, stream: object = None) -> None:
         self._bytes()[offset : self.size if size is None else offset + size] = byte
 
@@ -511,13 +592,23 @@ class Card(simulated.Card):
         buffer.write(array)
         return buffer
 
+    def write_at(self, address: int, array: Lanes, stream: object = None) -> None:
+        start = (address - BASE) // 4
+        words = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
+        self.memory.words[start : start + len(words)] = words
+
+    def read_at(self, address: int, array: Lanes, stream: object = None) -> None:
+        start, words = (address - BASE) // 4, array.reshape(-1).view(np.uint32)
+        words[:] = self.memory.words[start : start + len(words)]
+
     def launch(
         self, kernel: Kernel, blocks: int | tuple[int, int], arguments: Sequence[int], stream: object, threads: int = 0
     ) -> None:
         if kernel.key not in self.programs:
-            self.programs[kernel.key] = Program(kernel.ptx((9, 0)))
+            self.programs[kernel.key] = Program(kernel.ptx((9, 0)), kernel.dynamic_shared)
         x, y = (blocks, 1) if isinstance(blocks, int) else blocks
         with np.errstate(over="ignore"):
             for by in range(y):
                 for bx in range(x):
-                    Block(self.programs[kernel.key], self.memory, threads or kernel.threads, (bx, by), arguments).run()
+                    program = self.programs[kernel.key]
+                    Block(program, self.memory, threads or kernel.threads, (bx, by), arguments, (x, y)).run()

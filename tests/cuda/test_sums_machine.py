@@ -1,0 +1,88 @@
+"""The compiled PTX of whole sums of points, run on the CPU with the block and warp sizes of a card, against arkworks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuzk.curve import g1
+from cuzk.field.params import R
+from cuzk.kernels import digits_cuda
+from cuzk.kernels.launch import launch
+from cuzk.msm import cuda, cuda_plan, cuda_scratch, fixed_base_cuda
+from tests import points as given
+from tests.conftest import Draw
+from tests.cuda.machine import Card
+
+pytestmark = pytest.mark.usefixtures("compiler")
+
+
+def nasty(curve: str, n: int, draw: Draw) -> tuple[list[Any], list[int]]:
+    """Points and scalars of 7 bits, with equal, opposite and infinite points in one bucket."""
+    points = given.random_points(curve, n, draw)
+    values = [draw.random.randrange(64) * draw.random.choice([1, -1]) % R for _ in range(n)]
+    points[2], points[4], points[6], points[8] = points[3], -points[5], given.infinity(curve), points[0]
+    values[2], values[4], values[8], values[9] = values[3], values[5], values[0], 0
+    return points, values
+
+
+@pytest.mark.parametrize("curve", ["g1", pytest.param("g2", marks=pytest.mark.slow)])
+def test_msm(curve: str, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_plan, "SCALAR_BITS", 8)
+    card, n = Card(), 30
+    points, values = nasty(curve, n, draw)
+    rows, scalars = cuda.upload(card, curve, given.containers(curve, points)), card.upload(given.scalars(values))
+    job = cuda.Msm(cuda.Scratch(card), cuda_plan.plan(curve, n, 1 << 29, card.multiprocessors, c=4))
+    got = job.run(rows, scalars.address)
+    assert np.array_equal(got, given.weighted_sum(curve, points, values)), draw
+
+
+def test_selected_points(draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_scratch, "_FEW", 128)
+    monkeypatch.setattr(cuda_scratch, "_GATHERERS", 2)
+    card, n = Card(), 600
+    points = [*given.random_points("g1", 40, draw), given.infinity("g1")] * 15
+    chosen = [k for k in range(n) if draw.random.random() < 0.8]
+    words = np.zeros(-(-n // 32), np.uint32)
+    for k in chosen:
+        words[k // 32] |= np.uint32(1 << (k % 32))
+    rows, bits = cuda.upload(card, "g1", given.containers("g1", points)), card.upload(words)
+    got = cuda.Selection(cuda.Scratch(card), "g1").run(rows, bits.address, n)
+    assert np.array_equal(got, given.weighted_sum("g1", [points[k] for k in chosen], [1] * len(chosen))), draw
+
+
+def test_multiples_of_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fixed_base_cuda, "SCALAR_BITS", 12)
+    values = [1, 3, R - 3, 4001, R - 4095]
+    base = fixed_base_cuda.FixedBase(cuda.Scratch(Card()), "g1", g1.GENERATOR, len(values), 6)
+    base.block = 3
+    want = given.containers("g1", [given.times("g1", v) for v in values])
+    assert np.array_equal(base.multiples(given.scalars(values)), want)
+
+
+@pytest.mark.parametrize(("c", "first", "count"), [(22, 8, 4), (17, 0, 15), (4, 60, 4)])
+def test_signed_digits(c: int, first: int, count: int, draw: Draw) -> None:
+    card, n, windows, low = Card(), 300, -(-255 // c), max(0, c - 4)
+    values = [draw.below(1 << 256) for _ in range(n - 4)] + [0, R, R - 1, (1 << 256) - 1]
+    bias = np.frombuffer(digits_cuda.bias(c, windows).to_bytes(4 * digits_cuda.BIASED, "little"), np.uint32)
+    partitions = 1 << (c - 1 - low)
+    scalars, biases = card.upload(given.scalars(values)), card.upload(bias)
+    digits, totals = card.buffer(4 * n * count), card.upload(np.zeros(count * partitions, np.uint32))
+    where = biases.address, digits.address, totals.address
+    launch(card, digits_cuda.signed_digits, 2, None, scalars.address, n, c, first, count, low, partitions, *where)
+    found = digits.read((count, n), np.uint32)
+    counted = np.zeros((count, partitions), np.uint32)
+    for k, s in enumerate(values):
+        s %= R
+        sign, s = (1, R - s) if s > R // 2 else (0, s)
+        s += digits_cuda.bias(c, windows)
+        for w in range(count):
+            d = (s >> (c * (first + w))) % (1 << c) - (1 << (c - 1))
+            if d == 0:
+                assert found[w, k] == 0xFFFFFFFF, draw
+                continue
+            assert found[w, k] == (abs(d) - 1) | ((sign ^ (d < 0)) << 31), draw
+            counted[w, (abs(d) - 1) >> low] += 1
+    assert np.array_equal(totals.read((count, partitions), np.uint32), counted)
