@@ -99,7 +99,7 @@ def test_turns_are_scaled_by_the_time_counted(monkeypatch: pytest.MonkeyPatch) -
     counter = Counters([])
     reading, writing = os.pipe()
     os.write(writing, struct.pack("<QQQ", 100, 50, 25) + struct.pack("<QQQ", 7, 0, 0))
-    counter._open = {"cycles": [reading, reading]}
+    counter._open = {"cycles": [reading, os.dup(reading)]}
     assert counter.values() == {"cycles": 200}
     os.close(writing)
     counter.close()
