@@ -7,7 +7,6 @@ import pytest
 from cuzk.cuda.inline import Block, join, split
 from cuzk.field import inverse_ptx, ptx
 from cuzk.field.params import P, R
-from cuzk.kernels import digits_cuda
 from tests.conftest import Draw
 from tests.cuda.ptx_interpreter import Machine, interpret
 
@@ -112,8 +111,11 @@ def test_choices(draw: Draw) -> None:
 SCALARS = [0, 1, 2, R - 1, R, R + 1, R // 2, R // 2 + 1, 2 * R - 1, 2 * R, 2 * R + 1, (1 << 256) - 1, 1 << 255, R - 2]
 
 
+@pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("c", [4, 5, 12, 17, 20, 22, 24])
 def test_signed_digits(c: int, draw: Draw) -> None:
+    from cuzk.kernels import digits_cuda
+
     windows = -(-255 // c)
     bias = digits_cuda.bias(c, windows)
     for s in [*SCALARS, *(draw.below(1 << 256) for _ in range(20))]:
@@ -127,8 +129,11 @@ def test_signed_digits(c: int, draw: Draw) -> None:
         assert (value - s) % R == 0, draw
 
 
+@pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("c", [4, 13, 20, 22])
 def test_odd_digits(c: int, draw: Draw) -> None:
+    from cuzk.kernels import digits_cuda
+
     windows = -(-255 // c)
     top = split(1 << (c * windows - 1), digits_cuda.BIASED)
     for s in [*SCALARS, *(draw.below(1 << 256) for _ in range(20))]:

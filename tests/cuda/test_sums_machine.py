@@ -9,9 +9,7 @@ import pytest
 
 from cuzk.curve import g1
 from cuzk.field.params import R
-from cuzk.kernels import digits_cuda
 from cuzk.kernels.launch import launch
-from cuzk.msm import cuda, cuda_plan, cuda_scratch, fixed_base_cuda
 from tests import points as given
 from tests.conftest import Draw
 from tests.cuda.machine import Card
@@ -30,6 +28,8 @@ def nasty(curve: str, n: int, draw: Draw) -> tuple[list[Any], list[int]]:
 
 @pytest.mark.parametrize("curve", ["g1", pytest.param("g2", marks=pytest.mark.slow)])
 def test_msm(curve: str, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cuzk.msm import cuda, cuda_plan
+
     monkeypatch.setattr(cuda_plan, "SCALAR_BITS", 8)
     card, n = Card(), 30
     points, values = nasty(curve, n, draw)
@@ -40,6 +40,8 @@ def test_msm(curve: str, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_selected_points(draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cuzk.msm import cuda, cuda_scratch
+
     monkeypatch.setattr(cuda_scratch, "_FEW", 128)
     monkeypatch.setattr(cuda_scratch, "_GATHERERS", 2)
     card, n = Card(), 600
@@ -54,6 +56,8 @@ def test_selected_points(draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_multiples_of_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cuzk.msm import cuda, fixed_base_cuda
+
     monkeypatch.setattr(fixed_base_cuda, "SCALAR_BITS", 12)
     values = [1, 3, R - 3, 4001, R - 4095]
     base = fixed_base_cuda.FixedBase(cuda.Scratch(Card()), "g1", g1.GENERATOR, len(values), 6)
@@ -64,6 +68,8 @@ def test_multiples_of_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("c", "first", "count"), [(22, 8, 4), (17, 0, 15), (4, 60, 4)])
 def test_signed_digits(c: int, first: int, count: int, draw: Draw) -> None:
+    from cuzk.kernels import digits_cuda
+
     card, n, windows, low = Card(), 300, -(-255 // c), max(0, c - 4)
     values = [draw.below(1 << 256) for _ in range(n - 4)] + [0, R, R - 1, (1 << 256) - 1]
     bias = np.frombuffer(digits_cuda.bias(c, windows).to_bytes(4 * digits_cuda.BIASED, "little"), np.uint32)
