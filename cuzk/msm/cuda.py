@@ -88,8 +88,7 @@ class Msm:
         """The windows first .. first + count."""
         sets = 1 if cut.tables else count
         buckets = sets << (cut.c - 1)
-        self._sort(cut, scalars, index, first, count, sets, mark)
-        most = (self.scratch.word(self.most) + 1) // 2
+        most = self._sort(cut, scalars, index, first, count, sets, mark)
         mark("sort")
         self._waves(cut, points, cut.n * count, buckets, most, mark)
         self._rectangle(cut, sets, buckets)
@@ -100,7 +99,8 @@ class Msm:
         self.scratch.launch(msm_cuda.bit_sums[cut.curve], (cut.sums, sets), self.at["slots"], 0, *arguments)
         mark("bits")
 
-    def _sort(self, cut: Plan, scalars: int, index: int, first: int, count: int, sets: int, mark: Mark) -> None:
+    def _sort(self, cut: Plan, scalars: int, index: int, first: int, count: int, sets: int, mark: Mark) -> Callable[[], int]:
+        """Fill the buckets of windows first .. first + count; what is returned tells how many references the largest has."""
         s, at, n, low = self.scratch, self.at, cut.n, cut.low
         parts, buckets = sets * cut.partitions, sets << (cut.c - 1)
         apart = 0 if cut.tables else cut.partitions
@@ -128,23 +128,27 @@ class Msm:
         s.launch(sort_cuda.count_buckets, cut.stripes, entries, at["stripes"], total, low, at["local"])
         scans = scan_blocks(buckets)
         s.launch(sort_cuda.measure_buckets, scans, at["local"], first_stripe, buckets, low, counts, at["scans"], self.most)
+        most = s.word_later(self.most)
         scanned(s, at["scans"], scans, self.count)
         references = at["references"]
         s.launch(sort_cuda.place_buckets, scans, counts, buckets, at["scans"], start, references)
         s.launch(sort_cuda.fill_buckets, cut.stripes, entries, at["stripes"], total, low, at["local"], start, references)
+        return most
 
-    def _waves(self, cut: Plan, points: DevicePoints, entries: int, buckets: int, most: int, mark: Mark) -> None:
-        """Add up every bucket; `most`: the slots of the largest."""
+    def _waves(self, cut: Plan, points: DevicePoints, entries: int, buckets: int, largest: Callable[[], int], mark: Mark) -> None:
+        """Add up every bucket."""
         s, at, add = self.scratch, self.at, self.trees.add
         slots, pairs = at["slots"], at["references"]
         counts, start = at["buckets"], at["buckets"] + 4 * buckets
         add(points.address, slots, pairs, (entries + buckets) // 2, count=self.count)
         mark("wave 1")
-        scans, wave, largest = scan_blocks(buckets), 2, most
+        # Asked for only now, so that the card is at work meanwhile.
+        slots_of_largest = most = (largest() + 1) // 2
+        scans, wave = scan_blocks(buckets), 2
         while most > 1:
             s.launch(msm_cuda.count_pairs, scans, counts, buckets, wave, at["scans"])
             scanned(s, at["scans"], scans, self.count)
-            helpers = max(1, min(64, (largest >> wave) // _LARGE))
+            helpers = max(1, min(64, (slots_of_largest >> wave) // _LARGE))
             s.launch(msm_cuda.list_pairs, (scans, helpers), counts, start, buckets, wave, at["scans"], pairs)
             add(slots, slots, pairs, max(1, min(entries, cut.slots) >> wave), count=self.count, in_place=True)
             mark(f"wave {wave}" if wave < 4 else "later waves")

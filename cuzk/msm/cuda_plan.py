@@ -15,6 +15,7 @@ CHAIN = 256  # additions that a thread chains at most
 _LARGEST_WIDTH = LOW_BUCKETS.bit_length() + PARTITIONS.bit_length() - 1
 _PARTITION_SIZE = 15  # log2 of the entries that a block sorts well
 _SPREAD = 512  # partitions that keep all multiprocessors busy
+_TOGETHER = 1 << 29  # references at a time beyond which more windows together gain nothing
 _BUCKET_COST = 2.2  # additions of rows and columns a bucket
 
 
@@ -157,7 +158,8 @@ def plan(
     """
     c = c or _width(n, tables)
     windows = -(-SCALAR_BITS // c)
-    groups = [windows] if tables else sorted({-(-windows // k) for k in range(1, windows + 1)}, reverse=True)
+    shares = {-(-windows // k) for k in range(1, windows + 1)}
+    groups = [windows] if tables else sorted((g for g in shares if g * n <= _TOGETHER or g == 1), reverse=True)
     if group:
         groups = [group]
     made = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,6 +70,7 @@ class Scratch:
     def __init__(self, card: Any, stream: Any = None) -> None:
         self.card, self.stream = card, stream or card.stream()
         self._held: dict[str, Any] = {}
+        self._word = card.pinned((1,), np.uint32)
 
     def buffer(self, name: str, size: int) -> Any:
         """A buffer of at least `size` bytes; its content is left over from before."""
@@ -105,12 +107,20 @@ class Scratch:
         """Start a kernel with a thread an item in this stream."""
         launch(self.card, kernel, blocks_for(items, kernel.threads), self.stream, *arguments)
 
+    def word_later(self, address: int) -> Callable[[], int]:
+        """A word on the card as it is at this point of the stream; the function waits for that point only."""
+        self.card.read_at(address, self._word, self.stream)
+        event = self.card.event().record(self.stream)
+
+        def value() -> int:
+            event.synchronize()
+            return int(self._word[0])
+
+        return value
+
     def word(self, address: int) -> int:
         """A word on the card, once everything before is done."""
-        found = np.empty(1, np.uint32)
-        self.card.read_at(address, found, self.stream)
-        self.synchronize()
-        return int(found[0])
+        return self.word_later(address)()
 
 
 class Trees:
