@@ -319,8 +319,8 @@ class Checks:
             with self.card.upload(listed) as given:
                 trees = Trees(self.scratch, curve)
                 trees.prepare(pairs)
-                for chain in sorted({trees._chain, max(1, trees._chain // 2)}):
-                    trees._chain = chain
+                for chain in sorted({trees.chain, max(1, trees.chain // 2)}):
+                    trees.chain = chain
                     name = f"{curve} additions, {kind}, chains of {chain}"
                     ms = self.timed(name, functools.partial(self.add, trees, points, slots, given, pairs), 4)
                     self.found["rates"][f"{name}, G/s"] = rate = round(pairs / max(ms, 1e-9) / 1e6, 3)

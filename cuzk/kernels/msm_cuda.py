@@ -188,23 +188,6 @@ def list_bits(bits, words, sums, index, references):
         position = uint32(position + u1)
 
 
-@cuda_kernel(threads=THREADS)
-def clear_points(coordinates, n):
-    """Set coordinates to 0. Shape uint32[n, 12]."""
-    i = uint32(cuda.grid(1))
-    if i < uint32(n):
-        fp.store(uint64(coordinates + uint64(i) * uint64(fp.BYTES)), ZERO)
-
-
-@cuda_kernel(threads=THREADS)
-def reduce_coordinates(coordinates, n):
-    """Coordinates below 4 p to below p, in place. Shape uint32[n, 12]."""
-    i = uint32(cuda.grid(1))
-    if i < uint32(n):
-        at = uint64(coordinates + uint64(i) * uint64(fp.BYTES))
-        fp.store(at, fp.reduce(fp.load(at)))
-
-
 def _xyzz_addition(field: Coordinates) -> Any:
     mul, sqr, sub, add, triple = field.mul, field.sqr, field.sub, field.add, field.triple
     vanishes, anywhere = field.vanishes, field.anywhere

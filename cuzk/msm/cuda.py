@@ -7,18 +7,21 @@ the largest bucket is, and some 250 points at the end that the CPU adds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cuzk.curve import g1, g2
 from cuzk.errors import InternalError
 from cuzk.field.limbs import FR_LIMBS, U64
 from cuzk.kernels import digits_cuda, msm_cuda, sort_cuda
+from cuzk.kernels.tree_cuda import NONE
 from cuzk.msm.cuda_plan import Plan, chunked, resized
-from cuzk.msm.cuda_scratch import DevicePoints, Scratch, Trees, combined, scan_blocks, scanned, upload
+from cuzk.msm.cuda_scratch import DevicePoints, Scratch, Trees, combined, scan_blocks, scanned, upload, upload_be
 from cuzk.msm.rows import point_limbs
 
-__all__ = ["DevicePoints", "Msm", "Scratch", "Selection", "msm", "upload"]
+__all__ = ["DevicePoints", "Msm", "Scratch", "Selection", "msm", "sum_selected", "upload", "upload_be"]
 
 GROUPS = {"g1": g1.GROUP, "g2": g2.GROUP}
 _LARGE = 1 << 16  # references of one bucket that several blocks list
@@ -36,16 +39,15 @@ class Msm:
         self.scratch, self.plan = scratch, cut
         self.trees = Trees(scratch, cut.curve)
         self.trees.prepare(cut.slots)
-        self._bias = f"bias of {cut.windows} windows of {cut.c} bits"
         bias = digits_cuda.bias(cut.c, cut.windows).to_bytes(4 * digits_cuda.BIASED, "little")
-        scratch.buffer(self._bias, len(bias)).write(np.frombuffer(bias, np.uint32))
+        self._bias = np.frombuffer(bias, np.uint32)
         self._hold()
 
     def _hold(self) -> None:
         """Take the buffers; another sum of the same scratch may have replaced them."""
-        hold = self.scratch.buffer
-        self.at = {name: int(hold(name, size).address) for name, size in self.plan.sizes().items() if name != "scratch"}
-        self.bias = int(hold(self._bias, 0).address)
+        cut, hold = self.plan, self.scratch.buffer
+        self.at = {name: int(hold(name, size).address) for name, size in cut.sizes().items() if name != "scratch"}
+        self.bias = self.scratch.constant(f"bias of {cut.windows} windows of {cut.c} bits", self._bias)
         self.count, self.most = self.at["words"], self.at["words"] + 4
 
     def run(self, points: DevicePoints, scalars: int, index: int = 0, mark: Mark = _nothing) -> U64:
@@ -227,6 +229,22 @@ class Selection:
         found = self.trees.gathered(slots, pairs, references)
         mark("end")
         return found
+
+
+def sum_selected(points: DevicePoints, index: npt.NDArray[Any]) -> U64:
+    """Sum of the points that `index`, from the host, names; complete. Shape: index uint32[m]; result as `Msm.run`."""
+    m, scratch = len(index), Scratch(points.buffer.card)
+    if not m:
+        return np.zeros(point_limbs(points.curve), np.uint64)
+    if int(np.max(index)) >= points.count:
+        raise InternalError("a point that is not there", expected=f"below {points.count}", got=int(np.max(index)))
+    references = np.full(m + m % 2, NONE, np.uint32)
+    references[:m] = index
+    try:
+        with scratch.card.upload(references) as listed:
+            return Selection(scratch, points.curve).sum_references(points, listed.address, m)
+    finally:
+        scratch.free()
 
 
 def msm(points: DevicePoints, scalars_canon: U64, memory: int | None = None) -> U64:

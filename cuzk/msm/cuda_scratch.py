@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cuzk.errors import InternalError
 from cuzk.field import fp_cuda
 from cuzk.field.coordinates_cuda import FIELDS
-from cuzk.field.limbs import U64
-from cuzk.kernels import msm_cuda, xyzz_cpu
+from cuzk.field.limbs import U8, U64
+from cuzk.kernels import msm_cuda, points_cuda, xyzz_cpu
 from cuzk.kernels.launch import blocks_for, launch, launch_over
 from cuzk.kernels.sort_cuda import SCAN, scan
 from cuzk.kernels.tree_cuda import HEAD, LONG, RESIDENT, SHORT, pair_add, point_bytes
@@ -20,6 +21,7 @@ from cuzk.msm.cuda_plan import CHAIN, chain, tree_scratch
 from cuzk.msm.rows import point_limbs
 
 _SHORT_LIST = 1 << 21  # threads' worth of additions from which long blocks pay
+_BLOCK = 1 << 20  # points converted at a time
 _FEW = 1 << 14  # points that are summed without shared inversions
 _GATHERERS = 128  # blocks that do so
 
@@ -51,7 +53,7 @@ class DevicePoints:
         """The points as containers, coordinates below p: uint64[n, 12 or 24]. Waits for all work on the card."""
         card, coordinates = self.buffer.card, self.count * self.size // fp_cuda.BYTES
         card.synchronize()
-        launch_over(card, msm_cuda.reduce_coordinates, coordinates, None, self.address, coordinates)
+        launch_over(card, points_cuda.reduce_points, coordinates, None, self.address, coordinates)
         out = np.empty((self.count, point_limbs(self.curve)), np.uint64)
         card.read_at(self.address, out)
         return out
@@ -62,6 +64,30 @@ def upload(card: Any, curve: str, points_mont: U64) -> DevicePoints:
     if points_mont.ndim != 2 or points_mont.shape[1] != point_limbs(curve) or points_mont.dtype != np.uint64:
         raise InternalError("points of a wrong shape", expected=f"uint64[n, {point_limbs(curve)}]", got=str(points_mont.shape))
     return DevicePoints(curve, card.upload(points_mont), len(points_mont))
+
+
+def upload_be(card: Any, curve: str, be_bytes: U8, index: npt.NDArray[Any] | None = None) -> DevicePoints:
+    """Points from uncompressed big-endian bytes, those named by `index` or all, a block at a time.
+
+    Shape   be_bytes uint8[n, 96] (G1: x, y) or uint8[n, 192] (G2: x.c1, x.c0, y.c1, y.c0); may be a read-only memory map
+    Range   canonical coordinates; the flag bits of the first byte are ignored (infinity: all other bits zero)
+    """
+    size = point_bytes(FIELDS[curve])
+    if be_bytes.ndim != 2 or be_bytes.shape[1] != size or be_bytes.dtype != np.uint8:
+        raise InternalError("points of a wrong shape", expected=f"uint8[n, {size}]", got=str(be_bytes.shape))
+    n = len(be_bytes) if index is None else len(index)
+    out = DevicePoints(curve, card.buffer(n * size), n)
+    block = min(n, _BLOCK)
+    elements = size // fp_cuda.BYTES
+    with card.buffer(block * size) as staged:
+        for first in range(0, n, block or 1):
+            m = min(block, n - first)
+            chosen = slice(first, first + m) if index is None else index[first : first + m]
+            staged.write(np.ascontiguousarray(be_bytes[chosen]))
+            to = out.address + first * size
+            launch_over(card, points_cuda.from_bytes[curve], m * elements, None, to, staged.address, m * elements)
+        card.synchronize()
+    return out
 
 
 class Scratch:
@@ -83,6 +109,12 @@ class Scratch:
                 del self._held[name]
             held = self._held[name] = self.card.buffer(size)
         return held
+
+    def constant(self, name: str, array: Any) -> int:
+        """Address of an array's bytes, which are written when the buffer is made."""
+        if name not in self._held:
+            self.buffer(name, array.nbytes).write(array)
+        return int(self._held[name].address)
 
     def synchronize(self) -> None:
         """Wait for the work of this stream."""
@@ -131,16 +163,22 @@ class Trees:
         self.field = FIELDS[curve]
         self.size = point_bytes(self.field)
         self.multiprocessors = scratch.card.multiprocessors
-        self._chain = 0
+        self.chain = self._bytes = 0
+        self._prepared: Any = None
 
     def prepare(self, pairs: int) -> None:
         """Make room for lists of at most `pairs` additions."""
-        longest = chain(self.curve, pairs, self.multiprocessors)
-        if longest > self._chain:
-            buffer = self.scratch.buffer("scratch", tree_scratch(self.curve, pairs, self.multiprocessors))
+        self.chain = max(self.chain, chain(self.curve, pairs, self.multiprocessors))
+        self._bytes = max(self._bytes, tree_scratch(self.curve, pairs, self.multiprocessors))
+        assert self.chain <= CHAIN
+
+    def _products(self) -> int:
+        """Address of the room for prefix products, with an infinity before it."""
+        buffer = self.scratch.buffer("scratch", self._bytes)
+        if buffer is not self._prepared:
             buffer.fill(0, HEAD, 0, self.scratch.stream)
-            self._chain = longest
-        assert self._chain <= CHAIN
+            self._prepared = buffer
+        return int(buffer.address)
 
     def add(self, src: int, dst: int, pairs: int, most: int, *, count: int = 0, base: int = 0, in_place: bool = False) -> None:
         """dst[.] = src[a] + src[b] over a list of `most` pairs, or about as many where `count` is the address of their number.
@@ -156,8 +194,8 @@ class Trees:
         if not long:
             blocks = min(blocks, blocks_for(most * parts, threads))
         kernel = pair_add[self.curve][0 if long else 1]
-        scratch = self.scratch.buffer("scratch", 0).address
-        self.scratch.launch(kernel, blocks, src, dst, pairs, count, most, scratch, base, int(in_place), self._chain)
+        arguments = (src, dst, pairs, count, most, self._products(), base, int(in_place), self.chain)
+        self.scratch.launch(kernel, blocks, *arguments)
 
     def gathered(self, points: int, count: int, pairs: int) -> U64:
         """The affine sum of points 0 .. count at an address, which are used up; `pairs`: room for a list, 4 bytes a point."""
@@ -172,7 +210,7 @@ class Trees:
         missing = (blocks << bits) - count
         out = self.scratch.buffer("gathered", _GATHERERS * 2 * self.size)
         self.scratch.over(
-            msm_cuda.clear_points,
+            points_cuda.clear_points,
             missing * self.size // fp_cuda.BYTES,
             points + count * self.size,
             missing * self.size // fp_cuda.BYTES,

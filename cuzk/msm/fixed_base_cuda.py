@@ -9,7 +9,7 @@ from cuzk.errors import InternalError
 from cuzk.field import fp_cuda
 from cuzk.field.coordinates_cuda import FIELDS
 from cuzk.field.limbs import FR_LIMBS, U64
-from cuzk.kernels import digits_cuda, msm_cuda
+from cuzk.kernels import digits_cuda, msm_cuda, points_cuda
 from cuzk.kernels.tree_cuda import point_bytes
 from cuzk.msm.cuda_plan import SCALAR_BITS
 from cuzk.msm.cuda_scratch import DevicePoints, Scratch, Trees
@@ -94,7 +94,7 @@ class FixedBase:
         for first in range(0, n, self.block):
             self._block(out.address + first * self.trees.size, scalars + 32 * first, min(self.block, n - first))
         coordinates = n * self.trees.size // fp_cuda.BYTES
-        self.scratch.over(msm_cuda.reduce_coordinates, coordinates, out.address, coordinates)
+        self.scratch.over(points_cuda.reduce_points, coordinates, out.address, coordinates)
 
     def _block(self, out: int, scalars: int, m: int) -> None:
         s, rows = self.scratch, self.pairs

@@ -66,6 +66,15 @@ def test_multiples_of_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(base.multiples(given.scalars(values)), want)
 
 
+def test_points_from_file_bytes(draw: Draw) -> None:
+    from cuzk.msm import cuda
+
+    for curve in ("g1", "g2"):
+        points = [given.infinity(curve), *given.random_points(curve, 70, draw)]
+        got = cuda.upload_be(Card(), curve, given.file_bytes(points)).read()
+        assert np.array_equal(got, given.containers(curve, points)), draw
+
+
 @pytest.mark.parametrize(("c", "first", "count"), [(22, 8, 4), (17, 0, 15), (4, 60, 4)])
 def test_signed_digits(c: int, first: int, count: int, draw: Draw) -> None:
     from cuzk.kernels import digits_cuda

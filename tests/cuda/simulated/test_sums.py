@@ -235,6 +235,43 @@ def test_multiples_of_one_point(curve: str) -> None:
         assert equal(base.multiples(given.scalars(values)), want)
 
 
+@pytest.mark.parametrize("curve", ["g1", "g2"])
+def test_points_from_file_bytes(curve: str, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_scratch, "_BLOCK", 3)
+    card, points = device.card(0), [given.infinity(curve), *given.random_points(curve, 6, draw)]
+    data, containers = given.file_bytes(points), given.containers(curve, points)
+    data[3, 0] |= 0xA0  # flags
+    held = np.frombuffer(bytes(data), np.uint8).reshape(data.shape)
+    assert equal(cuda.upload_be(card, curve, held).read(), containers), draw
+    index = np.array([5, 0, 3, 3])
+    assert equal(cuda.upload_be(card, curve, held, index).read(), containers[index]), draw
+    assert cuda.upload_be(card, curve, held[:0]).count == 0
+    with pytest.raises(InternalError, match="wrong shape"):
+        cuda.upload_be(card, curve, held[:, :48])
+
+
+def test_sum_of_named_points(draw: Draw) -> None:
+    points = given.random_points("g1", 9, draw)
+    rows = cuda.upload(device.card(0), "g1", given.containers("g1", points))
+    for index in ([], [4], [8, 0, 0], list(range(9))):
+        want = given.weighted_sum("g1", [points[k] for k in index], [1] * len(index))
+        assert equal(cuda.sum_selected(rows, np.array(index, np.int64)), want), draw
+    with pytest.raises(InternalError, match="not there"):
+        cuda.sum_selected(rows, np.array([9]))
+
+
+def test_scratch_that_was_given_back(draw: Draw) -> None:
+    card = device.card(0)
+    scratch = cuda.Scratch(card)
+    job = cuda.Msm(scratch, cuda_plan.plan("g1", 4, 1 << 29, card.multiprocessors, c=4))
+    points, values = given.random_points("g1", 4, draw), small(draw, 4)
+    rows = cuda.upload(card, "g1", given.containers("g1", points))
+    with card.upload(given.scalars(values)) as scalars:
+        for _ in range(2):
+            assert equal(job.run(rows, scalars.address), given.weighted_sum("g1", points, values)), draw
+            scratch.free()
+
+
 def test_windows_of_multiples() -> None:
     assert fixed_base_cuda.window_bits("g1", 1) == 4
     assert fixed_base_cuda.window_bits("g1", 1 << 27) >= fixed_base_cuda.window_bits("g1", 1000)
