@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from cuzk import cgroup
 from cuzk.errors import UsageError
 
 CPU_PATHS = ("auto", "ifma", "scalar")
@@ -77,17 +78,16 @@ def thread_count() -> int:
 
 
 def available_memory() -> int:
-    """Bytes that this process may still use: the smaller of MemAvailable and what the cgroup limit leaves."""
+    """Bytes that this process may still use: the smaller of MemAvailable and what limits of control groups leave."""
     limits = []
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 limits.append(int(line.split()[1]) * 1024)
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        if limit != "max":
-            limits.append(int(limit) - int(Path("/sys/fs/cgroup/memory.current").read_text()))
     except (OSError, ValueError):
         pass
+    if (left := cgroup.memory_left()) is not None:
+        limits.append(left)
     return min(limits) if limits else 1 << 40
 
 
