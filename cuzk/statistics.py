@@ -14,7 +14,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist, median, quantiles, stdev
+from statistics import NormalDist, median, quantiles
 from typing import Any
 
 CONFIDENCE = 0.95
@@ -79,13 +79,15 @@ def bootstrap_median(
 def rounds_needed(differences: Sequence[float], effect: float) -> int:
     """About how many rounds would tell a difference of `effect` from none, from the scatter of the differences seen.
 
-    n = (z_{1−α/2} + z_power)² σ² π/2 / effect²; π/2 is what the median costs against the mean for normal scatter.
+    n = (z_{1−α/2} + z_power)² σ² π/2 / effect²; π/2 is what the median costs against the mean for normal scatter, and σ comes
+    from the distance of the quartiles, which single disturbed rounds do not move.
     """
     normal = NormalDist()
     z = normal.inv_cdf((1 + CONFIDENCE) / 2) + normal.inv_cdf(POWER)
     if effect == 0:
         return 10**9
-    return max(FEWEST, math.ceil(z * z * math.pi / 2 * (stdev(differences) / effect) ** 2))
+    sigma = summary(differences).spread / (2 * normal.inv_cdf(0.75))
+    return max(FEWEST, math.ceil(z * z * math.pi / 2 * (sigma / effect) ** 2))
 
 
 @dataclass(frozen=True, slots=True)

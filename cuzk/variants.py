@@ -21,7 +21,7 @@ class Settings:
 
     lc_layout: str = "template"
     presize: bool = True
-    pinned: bool = False
+    pinned: bool = True  # nothing is copied on a CPU
     parallel_b_g2: bool = False
     msm_window: int | str = "per-msm"
     stream_witness: bool = False
@@ -169,7 +169,7 @@ def apply(settings: Settings, texts: Iterable[str], touching: str, where: str = 
                 got=ascii(text)[:80],
                 hint="use it with cuzk prove",
             )
-        if switch.cuda_only and device == "cpu" and parsed is True:
+        if switch.cuda_only and device == "cpu":
             hint = f"leave {name} out, or prove on a CUDA device"
             raise DeviceError(f"{name} is about {switch.about}", where=where, got=f"{ascii(text)[:40]} on the CPU", hint=hint)
         settings = replace(settings, **{_field(name): parsed})

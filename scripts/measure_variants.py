@@ -2,6 +2,8 @@
 
 Usage: python scripts/measure_variants.py [--iterations N] [--rounds N] [--only synthesis|proof]
 
+With --quiet, a round of proofs during which other processes took more than a twentieth of the CPUs is dropped and run again.
+
 Both take a 2 KiB sector, whose proof needs development parameters (made when absent). Settings take turns in one process; see
 `cuzk/statistics.py`. Synthesis is timed from the C1 in memory to A·z, B·z, C·z, proofs from there on to the 192 checked bytes.
 """
@@ -52,7 +54,7 @@ def synthesis(iterations: int, setting: str) -> dict[str, Any]:
     return {key: found[key] for key in keep}
 
 
-def proofs(rounds: int, setting: str) -> dict[str, Any]:
+def proofs(rounds: int, setting: str, quiet: bool) -> dict[str, Any]:
     """All settings of the prover on one partition, r and s fixed so that the proofs must be equal."""
     chosen = variants.parse_variants(setting, DEFAULTS, variants.PROOF)
     options = prove.Options(C1, Path(os.devnull), params="dev")
@@ -66,13 +68,21 @@ def proofs(rounds: int, setting: str) -> dict[str, Any]:
 
     for settings in chosen.values():
         run(settings)
-    pinning, watch = workers.pin(), Watch()
+    pinning, watch, dropped, others = workers.pin(), Watch(), 0, []
     times: dict[str, list[float]] = {name: [] for name in chosen}
     phases: dict[str, list[dict[str, float]]] = {name: [] for name in chosen}
     names = list(chosen)
-    for order in statistics.orders(len(names), rounds):
-        for name in (names[i] for i in order):
-            seconds, totals = run(chosen[name])
+    while len(others) < rounds:
+        meanwhile = Watch()
+        order = names if len(others) % 2 == 0 else list(reversed(names))
+        found = {name: run(chosen[name]) for name in order}
+        noise = meanwhile.report()
+        if quiet and noise["busy"]:
+            dropped += 1
+            time.sleep(20)
+            continue
+        others.append(noise["others"])
+        for name, (seconds, totals) in found.items():
             times[name].append(seconds)
             phases[name].append(totals)
     assert len(seen) == 1, "settings give different proofs"
@@ -81,10 +91,11 @@ def proofs(rounds: int, setting: str) -> dict[str, Any]:
         one: dict[str, Any] = {"name": name, "seconds": statistics.summary(times[name]).as_dict(), "times": times[name]}
         one["phases"] = {p: round(statistics.summary([t.get(p, 0.0) for t in phases[name]]).median, 4) for p in phases[name][0]}
         if name != names[0]:
-            found = statistics.compare(name, times[name], names[0], times[names[0]])
-            one |= {"difference": found.as_dict(), "verdict": found.verdict, "words": found.words}
+            against = statistics.compare(name, times[name], names[0], times[names[0]])
+            one |= {"difference": against.as_dict(), "verdict": against.verdict, "words": against.words}
         listed.append(one)
-    return {"noise": {**watch.report(), "pinning": pinning}, "variants": listed}
+    noise = {"whole": watch.report(), "others_by_round": others, "rounds_dropped": dropped, "pinning": pinning}
+    return {"noise": noise, "variants": listed}
 
 
 def main() -> None:
@@ -92,6 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=40, help="rounds of synthesis")
     parser.add_argument("--rounds", type=int, default=10, help="rounds of proofs")
+    parser.add_argument("--quiet", action="store_true", help="only rounds of proofs that nothing disturbed")
     parser.add_argument("--only", choices=["synthesis", "proof"])
     given = parser.parse_args()
     result = json.loads(TARGET.read_text()) if given.only and TARGET.exists() else {}
@@ -99,13 +111,13 @@ def main() -> None:
     if given.only != "proof":
         result["synthesis"] = synthesis(given.iterations, SYNTHESIS)
     if given.only != "synthesis":
-        result["proof"] = proofs(given.rounds, PROOF)
+        result["proof"] = proofs(given.rounds, PROOF, given.quiet)
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(json.dumps(result, indent=1) + "\n")
     for part in ("synthesis", "proof"):
         for one in result.get(part, {}).get("variants", []):
             print(part, one.get("words") or f"{one['name']}: median {one['seconds']['median']:.4f} s")
-        print(part, result.get(part, {}).get("noise", {}).get("line"))
+        print(part, result.get(part, {}).get("noise"))
 
 
 if __name__ == "__main__":

@@ -149,3 +149,10 @@ def test_switches_that_are_refused(opt: str, code: int, tmp_path: Path) -> None:
     with pytest.raises(CuzkError) as refused:
         run("prove", *c1_of("2kib-v1"), "-o", tmp_path / "proof.bin", "--opt", opt, "--device", "cpu")
     assert refused.value.code == code and not (tmp_path / "proof.bin").exists()
+
+
+def test_a_circuit_file_has_no_synthesis_to_switch(tmp_path: Path) -> None:
+    source = VECTORS / "groth16" / "cubic" / "circuit.json"
+    with pytest.raises(CuzkError, match="stream-witness is about synthesis") as refused:
+        run("prove", source, "-o", tmp_path / "proof.bin", "--opt", "stream-witness=on")
+    assert refused.value.code == 2

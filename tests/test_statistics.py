@@ -98,8 +98,9 @@ def test_too_few_rounds_are_not_told_apart_whatever_they_show() -> None:
 
 
 def test_rounds_needed_are_those_of_the_formula() -> None:
-    differences = [-1.0, 1.0] * 50  # standard deviation 1.005
-    # (1.960 + 0.842)² π/2 (1.005 / 0.5)²
-    assert rounds_needed(differences, 0.5) == pytest.approx(49.8, abs=1)
+    differences = [k / 100 for k in range(-100, 101)]  # quartiles −0.5 and 0.5: as a normal scatter of σ = 1 / 1.349
+    # (1.960 + 0.842)² π/2 (0.7413 / 0.25)²
+    assert rounds_needed(differences, 0.25) == pytest.approx(108.4, abs=1)
+    assert rounds_needed([*differences, 1000.0], 0.25) == pytest.approx(110, abs=4)  # one disturbed round
     assert rounds_needed(differences, 0) == 10**9
     assert rounds_needed([0.0, 0.0], 1.0) == statistics.FEWEST

@@ -12,7 +12,7 @@ def test_defaults_are_values_of_their_switches() -> None:
     for switch in SWITCHES.values():
         assert switch.parse(switch.default) is not None, switch.name
         assert switch.meaning and switch.reason and switch.touches
-    assert apply(Settings(), [f"{k}={v}" for k, v in Settings().as_dict().items()], PROOF) == Settings()
+    assert apply(Settings(), [f"{k}={v}" for k, v in Settings().as_dict().items()], PROOF, device="cuda") == Settings()
     assert [one["name"] for one in listing()] == list(SWITCHES)
 
 
@@ -53,10 +53,11 @@ def test_switches_that_do_not_touch_synthesis(text: str) -> None:
 
 
 def test_pinned_needs_a_device() -> None:
-    with pytest.raises(DeviceError, match="CUDA"):
-        apply(Settings(), ["pinned=on"], PROOF, device="cpu")
-    assert apply(Settings(), ["pinned=off"], PROOF, device="cpu") == Settings()
-    assert apply(Settings(), ["pinned=on"], PROOF, device="cuda").pinned
+    for value in ("on", "off"):
+        with pytest.raises(DeviceError, match="copies to a CUDA device") as refused:
+            apply(Settings(), [f"pinned={value}"], PROOF, device="cpu")
+        assert refused.value.code == 6 and "on the CPU" in str(refused.value)
+    assert not apply(Settings(), ["pinned=off"], PROOF, device="cuda").pinned
 
 
 def test_variants_of_a_command_line() -> None:

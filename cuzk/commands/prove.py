@@ -162,11 +162,22 @@ def _circuit_job(options: Options, timer: Timer, progress: Progress) -> Job:
         shape, values = circuit.load(options.input_file)
     if options.partition not in (None, 0):
         raise UsageError("a circuit has one partition", where="--partition", expected=0, got=options.partition)
+    _refuse_synthesis_switches(options)
     with timer.phase("srs_load"):
         located = policy.locate_circuit(options.input_file, shape.name, options.params)
         files = policy.open_checked(located, shape, options.verify_params, progress)
     inputs = fr_ints(values.inputs_mont)[1:]
     return Job(shape, files, [0], values, None, lambda _: inputs, {"circuit": shape.name, "ids_checked": False})
+
+
+def _refuse_synthesis_switches(options: Options) -> None:
+    """A circuit file holds its witness: nothing is left that a switch of synthesis could change."""
+    for opt in options.opts:
+        name = opt.partition("=")[0].strip().lower()
+        if variants.SYNTHESIS in variants.SWITCHES[name].touches:
+            raise UsageError(
+                f"{name} is about synthesis, and a circuit file holds its witness", where="--opt", hint=f"leave {name} out"
+            )
 
 
 def _randomness(options: Options, partitions: list[int]) -> dict[int, tuple[int, int]]:
