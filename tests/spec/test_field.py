@@ -107,7 +107,7 @@ def test_square_roots(draw) -> None:
             assert Fp.sqrt(a) is None
         if a:
             assert Fp.is_larger_half(a) != Fp.is_larger_half(Fp.neg(a))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="coordinate field"):
         Fr.sqrt(4)
 
 
