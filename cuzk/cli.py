@@ -188,6 +188,30 @@ def synth_only(**options: Any) -> None:
 
 
 @cli.command()
+@click.argument("subject", metavar="[field|ntt|msm|synth|prove|setup]", required=False)
+@click.option("--size", metavar="SIZE,…", help="Elements (2^20) for ntt and msm, sector sizes for synth, prove and setup.")
+@click.option("--runs", type=click.IntRange(min=1), default=5, show_default=True, help="Timed runs of each task.")
+@click.option("--threads", type=click.IntRange(min=1), help="CPUs to use.  [default: one, and all]")
+@click.option("--device", metavar="auto|cpu|cuda[:ids]", default="auto", show_default=True)
+@click.option("--peers", is_flag=True, help="Time arkworks beside our sums of points; needs the bench extra.")
+@json_option
+def bench(**options: Any) -> None:
+    """Measure one subject, or all: medians, spread, a checked result for every row, and the machine.
+
+    The subject prove runs whole warm processes on every arithmetic path of this machine (CUZK_CPU chooses one); setup too, which
+    takes minutes.
+
+    Example: cuzk bench msm --size 2^16,2^18 --peers --json
+    """
+    from cuzk.commands import bench as command
+
+    _quiet(options["as_json"])
+    if options["subject"] not in (None, *command.SUBJECTS):
+        raise UsageError("no such subject", expected=", ".join(command.SUBJECTS), got=options["subject"][:40])
+    emit(command.run(command.Options(**options)), options["as_json"], command.text)
+
+
+@cli.command()
 @click.argument("size", type=SIZE, required=False)
 @json_option
 def explain(size: int | None, as_json: bool) -> None:

@@ -18,27 +18,29 @@ class _Reading(NamedTuple):
     own: float
 
 
-def _read() -> _Reading | None:
+def _read(with_children: bool) -> _Reading | None:
     try:
         words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     except OSError:
         return None
     user, nice, system, _, _, irq, soft, steal = (int(w) / os.sysconf("SC_CLK_TCK") for w in words[:8])
-    return _Reading(time.perf_counter(), user + nice + system + irq + soft, steal, sum(os.times()[:2]))
+    return _Reading(time.perf_counter(), user + nice + system + irq + soft, steal, sum(os.times()[: 4 if with_children else 2]))
 
 
 class Watch:
     """Watches from its making until `report`."""
 
-    def __init__(self) -> None:
-        self._before = _read()
+    def __init__(self, with_children: bool = False) -> None:
+        """`with_children`: processes that this one started and waited for are part of the measurement."""
+        self._with_children = with_children
+        self._before = _read(with_children)
 
     def report(self) -> dict[str, Any]:
         """CPUs that other processes and the host took on average, whether that is much, and a line that says so.
 
         `others` is None where the system does not tell.
         """
-        after, before = _read(), self._before
+        after, before = _read(self._with_children), self._before
         if after is None or before is None or after.wall == before.wall:
             return {"others": None, "busy": None, "line": "whether the machine was busy is not known on this system"}
         return judge(

@@ -25,6 +25,7 @@ LAYERS = [
     {"ntt", "ntt_cuda", "msm", "hashing", "r1cs"},
     {"circuits", "groth16", "seal"},
     {"formats", "parameters", "fixture", "memory"},
+    {"bench"},
     {"commands"},
     {"cli", "__main__"},
 ]

@@ -1,0 +1,163 @@
+"""What a measurement is: repeated times of one task, in a fixed number of CPUs, and what shows that its result is right."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cuzk import config, jit, statistics
+from cuzk.errors import InternalError, UsageError
+from cuzk.progress import Progress
+
+RUNS = 5
+_SIZES = 31
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a subject is asked for. An empty `sizes` or `threads` leaves the choice to the subject."""
+
+    runs: int = RUNS
+    sizes: tuple[int, ...] = ()
+    threads: tuple[int, ...] = ()
+    peers: bool = False
+    progress: Progress = field(default_factory=lambda: Progress(quiet=True))
+
+    def cpus(self) -> tuple[int, ...]:
+        """The numbers of CPUs to measure on: as asked, else one and all."""
+        return self.threads or tuple(dict.fromkeys((1, config.thread_count())))
+
+
+class Times(NamedTuple):
+    """Seconds of each run: on the clock, and of all CPUs for this process. The second counts no one else's work."""
+
+    wall: list[float]
+    cpu: list[float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "seconds": statistics.summary(self.wall).as_dict(),
+            "times": [round(s, 9) for s in self.wall],
+            "cpu_seconds": statistics.summary(self.cpu).as_dict(),
+        }
+
+
+def row(name: str, times: Times, threads: int, **facts: Any) -> dict[str, Any]:
+    """A line of a report: the times of a task and facts about it."""
+    return {"name": name, "threads": threads, "path": config.cpu_path(), **times.as_dict(), **facts}
+
+
+def result(data: bytes | npt.NDArray[Any], against: str, holds: bool, name: str) -> dict[str, Any]:
+    """The digest of a result, and what it was compared with.
+
+    Raises  InternalError if it does not hold: a wrong result has no time
+    """
+    if not holds:
+        raise InternalError(f"{name}: the result is wrong", expected=against, phase="bench")
+    content = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+    return {"sha256": hashlib.sha256(content).hexdigest(), "against": against, "holds": holds}
+
+
+@contextmanager
+def on_cpus(count: int) -> Iterator[None]:
+    """Only `count` of this process's CPUs, for this thread, for what it starts and for `config.thread_count`.
+
+    Raises  UsageError where there are not so many, or where the system cannot tell a process to use fewer
+    """
+    have = config.thread_count()
+    if count == have:
+        yield
+        return
+    if count > have or not hasattr(os, "sched_setaffinity"):
+        raise UsageError("not so many CPUs to choose from", where="--threads", expected=f"at most {have}", got=count)
+    cpus = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, set(sorted(cpus)[-count:]))  # the first ones serve more interrupts
+        yield
+    finally:
+        os.sched_setaffinity(0, cpus)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """A stretch that is timed: no collection of garbage. Raises InternalError if code was compiled in it."""
+    compiled: list[str] = []
+    jit.on_compile.append(compiled.append)
+    collecting = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        jit.on_compile.remove(compiled.append)
+        if collecting:
+            gc.enable()
+    if compiled:
+        raise InternalError("code was compiled inside a timing", where=compiled[0], phase="bench")
+
+
+def interleaved(tasks: Sequence[Callable[[], object]], runs: int) -> list[Times]:
+    """Times of each task, once a round, in turning order. Every task must have run before."""
+    times = [Times([], []) for _ in tasks]
+    with undisturbed():
+        for order in statistics.orders(len(tasks), runs):
+            for i in order:
+                used, began = time.process_time(), time.perf_counter()
+                tasks[i]()
+                times[i].wall.append(time.perf_counter() - began)
+                times[i].cpu.append(time.process_time() - used)
+    return times
+
+
+def times_of(task: Callable[[], object], runs: int) -> Times:
+    """Times of each of `runs` runs. The task must have run before."""
+    return interleaved([task], runs)[0]
+
+
+def parse_powers(text: str) -> tuple[int, ...]:
+    """`2^16,2^18`, `65536` or `16`: base-2 logarithms of numbers of elements. Raises UsageError."""
+    found = []
+    for word in text.split(","):
+        digits = word.strip().removeprefix("2^")
+        n = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 12 else -1
+        if n > _SIZES and "^" not in word and n & (n - 1) == 0:
+            n = n.bit_length() - 1
+        if not 0 <= n <= _SIZES:
+            raise UsageError("no such size", where="--size", expected=f"2^0 to 2^{_SIZES}, with commas between", got=text[:60])
+        found.append(n)
+    return tuple(dict.fromkeys(found))
+
+
+def random_words(shape: tuple[int, ...], seed: int) -> npt.NDArray[np.uint64]:
+    """Repeatable random elements, uint64[…, limbs], whose top two bits are clear: below r, and below p with room."""
+    out = np.random.Generator(np.random.SFC64(seed)).integers(0, 1 << 64, shape, np.uint64)
+    out[..., -1] &= np.uint64((1 << 62) - 1)
+    return out
+
+
+def class_sums(array: npt.NDArray[np.uint64], classes: int) -> list[int]:
+    """Sums of the elements uint64[n, limbs] whose index is 0, 1, … modulo `classes`, as integers; `classes` divides n."""
+    words = array.view(np.uint32).reshape(len(array), -1)
+    total = np.zeros((classes, words.shape[1]), np.uint64)
+    step = classes * max(1, (1 << 14) // classes)  # pieces that stay in cache
+    for start in range(0, len(words), step):
+        total += words[start : start + step].reshape(-1, classes, words.shape[1]).sum(axis=0, dtype=np.uint64)
+    return [sum(int(v) << (32 * i) for i, v in enumerate(line)) for line in total]
+
+
+def with_speed_up(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of one task on different numbers of CPUs: each with its speed over that of the first, where that one has one CPU."""
+    first = rows[0]
+    for other in rows[1:] if first["threads"] == 1 else []:
+        other["speed_up"] = round(first["seconds"]["median"] / other["seconds"]["median"], 3)
+    return rows

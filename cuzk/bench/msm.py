@@ -1,0 +1,108 @@
+"""Sums of many points, dense random scalars, against arkworks in the same rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cuzk.bench import arkworks, measure
+from cuzk.bench.machine import version_of
+from cuzk.bench.measure import Request
+from cuzk.curve import g1, g2
+from cuzk.errors import InternalError
+from cuzk.field import fr_vector
+from cuzk.field.limbs import FR_LIMBS, FR_RADIX, U64, fp_ints
+from cuzk.field.params import R
+from cuzk.msm import pippenger
+from cuzk.msm.fixed_base import FixedBase
+from cuzk.msm.rows import rows_from_mont
+from cuzk.spec import curve as spec
+
+SIZES = {"g1": (16, 18, 20, 22), "g2": (16,)}
+PEER_SIZES = {"g1": (16, 18, 20), "g2": (16,)}
+AGAINST = "(Σ k_i s_i) G by cuzk.spec.curve, where the points are k_i G and the products are those of cuzk.field.fr_vector"
+_GENERATORS = {"g1": g1.GENERATOR, "g2": g2.GENERATOR}
+
+
+def expected(curve: str, logarithms: U64, scalars: U64) -> list[int]:
+    """Coordinates of Σ s_i k_i G, without the routines that are measured."""
+    products = fr_vector.mul(logarithms, scalars)  # k s / 2^256
+    total = measure.class_sums(products, 1)[0] * FR_RADIX % R
+    point = (spec.G1 if curve == "g1" else spec.G2).mul((spec.G1 if curve == "g1" else spec.G2).generator, total)
+    return [int(c) for v in point for c in (v if isinstance(v, tuple) else (v,))]
+
+
+class Instance:
+    """Points k_i G and scalars s_i of one size."""
+
+    def __init__(self, curve: str, points: U64, logarithms: U64, scalars: U64) -> None:
+        """The rows that the routine takes are made here, as the peer's inputs are."""
+        self.curve, self.scalars, self.points = curve, scalars, points
+        self.rows = rows_from_mont(curve, points)
+        self.want = expected(curve, logarithms, scalars)
+        self.result = np.zeros(0, np.uint64)
+
+    def task(self) -> None:
+        """What is timed."""
+        self.result = pippenger.msm(self.rows, self.scalars)
+
+    def check(self, name: str) -> dict[str, Any]:
+        """The digest of the last result."""
+        return measure.result(self.result, AGAINST, fp_ints(self.result.reshape(-1, 6)) == self.want, name)
+
+
+def _measure(instance: Instance, name: str, threads: int, request: Request, peer: arkworks.Sum | None) -> dict[str, Any]:
+    instance.task()
+    shown = instance.check(name)
+    tasks: list[Callable[[], object]] = [instance.task]
+    if peer is not None:
+        peer.task()()
+        if peer.coordinates() != instance.want:
+            raise InternalError(f"{name}: the peer's result differs", phase="bench")
+        tasks.append(peer.task())
+    times = measure.interleaved(tasks, request.runs)
+    n = len(instance.scalars)
+    cut = pippenger.plan(n, threads)
+    row = measure.row(name, times[0], threads, result=shown)
+    median = row["seconds"]["median"]
+    row["ns_per_point_and_window"] = round(median / n / cut.windows * 1e9, 2)
+    row["window_bits"] = cut.c
+    if peer is not None:
+        theirs = times[1].as_dict()
+        row["peer"] = {
+            "name": arkworks.PACKAGE,
+            "version": version_of(arkworks.PACKAGE),
+            "call": "multiexp_unchecked",
+            "threads": 1,
+            **theirs,
+            "ratio": round(theirs["seconds"]["median"] / median, 3),
+            "cpu_ratio": round(theirs["cpu_seconds"]["median"] / row["cpu_seconds"]["median"], 3),
+        }
+    return row
+
+
+def run(request: Request) -> list[dict[str, Any]]:
+    """G1 and G2, each size on one CPU and on all; the peer beside the runs on one."""
+    if request.peers:
+        arkworks.module()
+    rows = []
+    for curve, usual in SIZES.items():
+        sizes = request.sizes or usual
+        n = 1 << max(sizes)
+        request.progress.line(f"msm {curve}: making 2^{max(sizes)} points")
+        logarithms, scalars = measure.random_words((n, FR_LIMBS), 6), measure.random_words((n, FR_LIMBS), 7)
+        points = FixedBase(curve, _GENERATORS[curve], n).multiples(logarithms)
+        for log2_size in sizes:
+            m, name = 1 << log2_size, f"msm {curve} 2^{log2_size}"
+            instance = Instance(curve, points[:m], logarithms[:m], scalars[:m])
+            compared = request.peers and 1 in request.cpus() and log2_size in (request.sizes or PEER_SIZES[curve])
+            peer = arkworks.Sum(curve, instance.points, instance.scalars) if compared else None
+            mine = []
+            for threads in request.cpus():
+                request.progress.line(f"{name}, {threads} thread(s)")
+                with measure.on_cpus(threads):
+                    mine.append(_measure(instance, name, threads, request, peer if threads == 1 else None))
+            rows += measure.with_speed_up(mine)
+    return rows

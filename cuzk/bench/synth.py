@@ -1,0 +1,79 @@
+"""Circuit synthesis in process: a C1 in memory to the witness and A·z, B·z, C·z of partition 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuzk.bench import known, measure
+from cuzk.bench.measure import Request
+from cuzk.circuits import synthesis
+from cuzk.circuits.hints import hints
+from cuzk.circuits.synthesis import Buffers, Synthesis
+from cuzk.circuits.template import Shape
+from cuzk.fixture import fabricate
+from cuzk.formats import c1, shapes
+from cuzk.formats.c1 import C1
+from cuzk.r1cs import evaluation
+from cuzk.r1cs.expansion import digests
+from cuzk.r1cs.packing import pack
+from cuzk.seal import sector
+from cuzk.timing import Timer
+from cuzk.variants import DEFAULTS
+
+RUST = "digests of the witness and of A·z, B·z, C·z by the Rust stack for the same C1"
+ROWS = "(A·z)(B·z) = C·z on every row"
+
+
+class Task:
+    """One synthesis, as often as wanted, into arrays that are there or into new ones."""
+
+    def __init__(self, shape: Shape, content: C1, into: Buffers | None) -> None:
+        """`into` None: each run makes its arrays."""
+        self.shape, self.content, self.into = shape, content, into
+        self.found: Synthesis | None = None
+
+    def __call__(self) -> None:
+        self.found = None  # an array of the last run is given back before this one makes its own
+        self.found = synthesis.synthesize(self.shape, *hints(self.content, 0), DEFAULTS, Timer(), None, self.into)
+
+    def check(self, name: str) -> dict[str, Any]:
+        """Digests of the last result against the Rust stack's where they are known; else every row."""
+        found = self.found
+        assert found is not None
+        its = digests(self.shape, found.witness, found.a, found.b, found.c)
+        data = "".join(str(its[key]) for key in sorted(known.digests()["partition_0"])).encode()
+        if self.content.sector.size == known.SECTOR_SIZE:
+            wanted = known.digests()["partition_0"]
+            return measure.result(data, RUST, all(its[key] == wanted[key] for key in wanted), name)
+        false_row = evaluation.first_false_row(self.shape, found.a, found.b, found.c)
+        return measure.result(data, ROWS, false_row is None, name)
+
+
+def run(request: Request) -> list[dict[str, Any]]:
+    """Each size on one CPU and on all: into arrays made before, and with arrays made by each run."""
+    rows = []
+    for size in request.sizes or (known.SECTOR_SIZE,):
+        its = sector.parse(size)
+        if size == known.SECTOR_SIZE:
+            content = c1.load(known.EXAMPLE)
+        else:
+            content = fabricate.fabricate(its, fabricate.MINER, fabricate.SECTOR_NUMBER, fabricate.SEED)
+        shape = shapes.load_or_record(size, request.progress)
+        pack(shape)
+        for arrays in ("made before", "made by each run"):
+            mine = []
+            for threads in request.cpus():
+                name = f"synthesis {its.name}, arrays {arrays}"
+                request.progress.line(f"{name}, {threads} thread(s)")
+                with measure.on_cpus(threads):
+                    into = synthesis.buffers(shape) if arrays == "made before" else None
+                    if into is not None:
+                        into.touch()
+                    task = Task(shape, content, into)
+                    task()
+                    shown = task.check(name)
+                    row = measure.row(name, measure.times_of(task, request.runs), threads, result=shown)
+                row["rows_per_second"] = round(shape.num_rows / row["seconds"]["median"])
+                mine.append(row)
+            rows += measure.with_speed_up(mine)
+    return rows

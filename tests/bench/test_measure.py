@@ -1,0 +1,79 @@
+"""What a measurement is made of: times, CPUs, sizes, sums over classes, results that must hold."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from cuzk import config, jit
+from cuzk.bench import measure
+from cuzk.errors import InternalError, UsageError
+from cuzk.field.limbs import from_limbs
+from tests.conftest import Draw
+
+
+def test_times_are_of_the_task_alone_and_in_turning_order() -> None:
+    seen: list[int] = []
+    tasks = [lambda: (seen.append(0), time.sleep(0.02)), lambda: seen.append(1)]
+    slow, quick = measure.interleaved(tasks, 3)
+    assert seen == [0, 1, 1, 0, 0, 1]
+    assert min(slow.wall) >= 0.02 > max(quick.wall)
+    assert max(slow.cpu) < 0.02, "sleeping takes no CPU"
+    row = measure.row("x", slow, 1, extra=5)
+    assert row["seconds"]["n"] == 3 and row["seconds"]["min"] <= row["seconds"]["median"] <= row["seconds"]["max"]
+    assert len(row["times"]) == 3 and row["extra"] == 5 and row["path"] == config.cpu_path()
+
+
+def test_compilation_inside_a_timing_is_an_error() -> None:
+    with pytest.raises(InternalError, match="compiled inside a timing"):
+        measure.times_of(lambda: [callback("a kernel") for callback in list(jit.on_compile)], 1)
+
+
+def test_a_wrong_result_has_no_time() -> None:
+    with pytest.raises(InternalError, match="wrong"):
+        measure.result(b"", "the truth", False, "x")
+    assert measure.result(np.zeros(4, np.uint8), "", True, "x")["sha256"] == measure.result(bytes(4), "", True, "x")["sha256"]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity here")
+def test_fewer_cpus_for_a_while() -> None:
+    before = os.sched_getaffinity(0)
+    with measure.on_cpus(1):
+        assert config.thread_count() == 1
+    with pytest.raises(ZeroDivisionError), measure.on_cpus(1):
+        raise ZeroDivisionError
+    assert os.sched_getaffinity(0) == before
+    with pytest.raises(UsageError, match="CPUs"), measure.on_cpus(10_000):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "want"), [("2^10,2^12", (10, 12)), ("16", (16,)), ("65536", (16,)), ("2^0", (0,)), ("5,5", (5,))]
+)
+def test_sizes(text: str, want: tuple[int, ...]) -> None:
+    assert measure.parse_powers(text) == want
+
+
+@pytest.mark.parametrize("text", ["", "2^", "x", "-1", "2^32", "100", "2^64", "1,,2", "2KiB", "9" * 40, "²"])
+def test_no_sizes(text: str) -> None:
+    with pytest.raises(UsageError, match="no such size"):
+        measure.parse_powers(text)
+
+
+@pytest.mark.parametrize("classes", [1, 8])
+def test_sums_over_classes(classes: int, draw: Draw) -> None:
+    array = measure.random_words((64, 4), draw.random.randrange(1 << 30))
+    array[:8] = np.uint64(2**64 - 1)
+    values = from_limbs(array)
+    assert measure.class_sums(array, classes) == [sum(values[k::classes]) for k in range(classes)], draw
+
+
+def test_speed_up_is_over_one_cpu() -> None:
+    def rows(*threads: int) -> list[dict[str, object]]:
+        return [measure.row("x", measure.Times([1.0 / t], [1.0]), t) for t in threads]
+
+    assert measure.with_speed_up(rows(1, 2))[1]["speed_up"] == 2
+    assert "speed_up" not in measure.with_speed_up(rows(2, 4))[1]

@@ -1,0 +1,137 @@
+"""Small measurements of every subject that is cheap; checks that must notice a wrong result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuzk import config
+from cuzk.bench import arkworks, field, known, machine, measure, msm, ntt, process
+from cuzk.bench import setup as bench_setup
+from cuzk.bench.measure import Request
+from cuzk.errors import InternalError
+from cuzk.field import lanes
+from cuzk.groth16.setup import development_waste
+from cuzk.ntt import Domain
+from cuzk.spec import curve as spec
+from cuzk.spec import encoding
+from tests import points as given
+from tests.conftest import VECTORS, Draw
+
+KEYS = {"name", "threads", "path", "seconds", "times", "cpu_seconds", "result"}
+CPUS = sorted({1, config.thread_count()})
+
+
+def sound(row: dict[str, object], runs: int) -> None:
+    assert set(row) >= KEYS
+    seconds, result = row["seconds"], row["result"]
+    assert isinstance(seconds, dict) and isinstance(result, dict)
+    assert seconds["n"] == runs and 0 < seconds["min"] <= seconds["median"] <= seconds["max"]
+    assert result["holds"] is True and len(result["sha256"]) == 64 and result["against"]
+
+
+def test_field() -> None:
+    rows = field.run(Request(runs=2), rounds=3)
+    assert [r["name"] for r in rows] == ["fp mul", "fp sqr", "fr mul", "fr sqr"]
+    for row in rows:
+        sound(row, 2)
+        assert row["ns_per_lane"] > 0 and row["lanes"] == lanes.LANES
+
+
+def test_field_operands_are_what_they_stand_for(draw: Draw) -> None:
+    for name, modulus in lanes.MODULI.items():
+        values = draw.many(modulus, field._COUNT)
+        assert field._unpack(field._pack(values, name), name) == values, draw
+
+
+def test_ntt() -> None:
+    rows = ntt.run(Request(runs=2, sizes=(6, 9)))
+    assert [(r["name"], r["threads"]) for r in rows] == [(f"ntt 2^{k}", t) for k in (6, 9) for t in CPUS]
+    for row in rows:
+        sound(row, 2)
+        if row["threads"] == 1:
+            floor = row["floor"]
+            assert floor["ns"] == pytest.approx(floor["fr_product_ns"] + floor["load_store_both_ns"], abs=0.002)
+            assert row["against_floor"] == pytest.approx(row["ns_per_butterfly"] / floor["ns"], rel=0.01)
+        else:
+            assert row["speed_up"] > 0
+
+
+@pytest.mark.parametrize("place", [0, 1, 63, 64, 500, 1023])
+def test_the_check_of_transforms_sees_every_value(place: int) -> None:
+    values = measure.random_words((1024, 4), 1)
+    after = values.copy()
+    Domain(10).ntt(after)
+    assert ntt.holds(values, after)
+    after[place, 0] ^= np.uint64(1)
+    assert not ntt.holds(values, after)
+
+
+def test_msm_with_its_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = msm.run(Request(runs=2, sizes=(5,), peers=True))
+    assert [(r["name"], r["threads"]) for r in rows] == [(f"msm {c} 2^5", t) for c in ("g1", "g2") for t in CPUS]
+    for row in rows:
+        sound(row, 2)
+        assert ("peer" in row) == (row["threads"] == 1)
+    assert rows[0]["peer"]["name"] == arkworks.PACKAGE and rows[0]["peer"]["seconds"]["n"] == 2
+    assert rows[0]["peer"]["ratio"] > 0
+    monkeypatch.setattr(msm.pippenger, "msm", lambda rows, scalars: np.zeros(12 if rows.curve == "g1" else 24, np.uint64))
+    with pytest.raises(InternalError, match="the result is wrong"):
+        msm.run(Request(runs=1, sizes=(5,)))
+
+
+def test_the_expected_sum_is_the_peers(draw: Draw) -> None:
+    logarithms, scalars = measure.random_words((7, 4), draw.random.randrange(1 << 30)), measure.random_words((7, 4), 2)
+    for curve in ("g1", "g2"):
+        points = [given.times(curve, sum(int(w) << (64 * i) for i, w in enumerate(k))) for k in logarithms]
+        peer = arkworks.Sum(curve, given.containers(curve, points), scalars)
+        peer.task()()
+        assert msm.expected(curve, logarithms, scalars) == peer.coordinates(), draw
+
+
+def test_known_digests_are_those_of_the_vectors() -> None:
+    import json
+
+    stated = known.digests()
+    witness = json.loads((VECTORS / "witness/2kib-v1_1.json").read_text())["partitions"][0]
+    proof = json.loads((VECTORS / "groth16/porep-2kib-v1_1-proof.json").read_text())
+    setup = json.loads((VECTORS / "groth16/porep-2kib.json").read_text())
+    assert stated["partition_0"] == {key: witness[key] for key in stated["partition_0"]}
+    assert (stated["proof"], stated["randomness"]) == (proof["proof"], proof["randomness"])
+    assert (stated["params_sha256"], stated["vk_sha256"]) == (setup["params_sha256"], setup["vk_sha256"])
+
+
+def test_the_check_of_keys_by_the_specification() -> None:
+    waste = development_waste("1KiB")
+    points = [(spec.G1, waste.alpha), (spec.G1, waste.beta), (spec.G2, waste.beta)]
+    key = b"".join(encoding.to_uncompressed(c, c.mul(c.generator, k)) for c, k in points) + b"rest"
+    assert bench_setup._spec_holds(key, "1KiB")
+    assert not bench_setup._spec_holds(key, "2KiB")
+
+
+def test_processes_are_cold_until_they_add_nothing(fresh_cache: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    added = iter([True, False, True, False, False])
+
+    def run(arguments: list[str], path: str) -> process.Run:
+        return process.Run(1.0, 1.0, 1, {}, not next(added))
+
+    monkeypatch.setattr(process, "cuzk", run)
+    assert len(process.warm_runs(["prove"], "scalar", 3, first=True)) == 3
+    monkeypatch.setattr(process, "cuzk", lambda arguments, path: process.Run(1.0, 1.0, 1, {}, False))
+    with pytest.raises(InternalError, match="at every run"):
+        process.warm_runs(["prove"], "scalar", 1, first=False)
+
+
+def test_a_whole_process_is_timed_and_its_failure_told() -> None:
+    found = process.cuzk(["config"], "scalar")
+    assert found.seconds > 0 and found.cpu_seconds > 0 and found.peak_memory > 1 << 20 and found.warm
+    assert found.answer["cpu"]["value"] == "scalar"
+    with pytest.raises(InternalError, match="failed with code 2"):
+        process.cuzk(["prove", "no-such-file", "-o", "x"], "scalar")
+
+
+def test_the_machine() -> None:
+    found = machine.describe((arkworks.PACKAGE,))
+    assert found["cpu"]["model"] and found["cores"] >= found["usable_cores"] >= 1
+    assert set(found["versions"]) == {"cuzk", "python", "numba", "llvmlite", "numpy", arkworks.PACKAGE}
+    assert None not in found["versions"].values()
