@@ -6,7 +6,7 @@ import re
 
 from cuzk.cli import cli
 from cuzk.errors import EXIT_CODES
-from scripts import make_cli_docs
+from scripts import make_cli_docs, make_performance
 from tests.conftest import ROOT
 
 FORBIDDEN = re.compile(r"\b(TODO|FIXME|XXX)\b")
@@ -14,6 +14,17 @@ FORBIDDEN = re.compile(r"\b(TODO|FIXME|XXX)\b")
 
 def test_cli_reference_is_current() -> None:
     assert (ROOT / "docs/cli.md").read_text() == make_cli_docs.render(), "run: python scripts/make_cli_docs.py"
+
+
+def test_performance_page_is_current() -> None:
+    found = (ROOT / "docs/performance.md").read_text()
+    assert found == make_performance.render(), "run: python scripts/make_performance.py"
+
+
+def test_every_target_names_a_row_that_was_measured() -> None:
+    for target in make_performance.read("targets.json"):
+        if make_performance.read(target["file"]) is not None:
+            assert make_performance.chosen(target) is not None, target["what"]
 
 
 def test_every_command_has_help_and_an_example_or_no_arguments() -> None:

@@ -1,0 +1,263 @@
+"""Write docs/performance.md from the measurements under docs/measurements.
+
+Usage: python scripts/make_performance.py
+
+`cuzk bench SUBJECT --peers --json > docs/measurements/cpu-SUBJECT.json` makes the files of the CPU (with CUZK_CPU=scalar:
+cpu-SUBJECT-scalar.json), the `device_check_*` scripts those of a card.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "docs" / "measurements"
+TARGET = ROOT / "docs" / "performance.md"
+
+SUBJECTS = {
+    "field": "Field arithmetic",
+    "ntt": "Transforms",
+    "msm": "Sums of points",
+    "synth": "Synthesis",
+    "prove": "Proofs as whole processes, and the check of one",
+    "setup": "Development parameters",
+}
+CARDS = {
+    "h200-ntt.json": "Transforms and quotient",
+    "h200-msm.json": "Sums of points",
+}
+
+INTRO = """# Performance
+
+Made from the files under [measurements](measurements) by `python scripts/make_performance.py`. Each section names its file and
+its machine.
+
+- Times are wall times: medians of as many runs as stand under *n*; *spread* is the distance of the quartiles.
+- *CPU* is the median of the CPU time that the process took itself, all threads together. Other processes on the same cores
+  lengthen the wall time far more than this one.
+- A result counts only if it was compared with something that does not use the measured routine. The last column says with
+  what; where it differs, the run fails.
+- Whole processes are warm: compiled code, shape and parameters are there, and the run added nothing to the cache. No code is
+  compiled within a timing.
+"""
+
+
+def read(name: str) -> Any:
+    """A measurement file; None if it is not there."""
+    path = SOURCE / name
+    return json.loads(path.read_bytes()) if path.exists() else None
+
+
+def time(seconds: float) -> str:
+    """Three or four digits with a unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        value = seconds * scale
+        if value >= 1 or unit == "µs":
+            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
+    raise AssertionError
+
+
+def number(value: float) -> str:
+    """Three digits."""
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table in Markdown."""
+    lines = ["| " + " | ".join(head) + " |"]
+    lines.append("|" + "---|" * (lines[0].count("|") - 1))
+    return "\n".join(lines + ["| " + " | ".join(r) + " |" for r in rows])
+
+
+def machine(found: dict[str, Any]) -> str:
+    """Where a file was measured, and whether the machine was busy."""
+    m = found["machine"]
+    cpu, versions = m["cpu"], ", ".join(f"{name} {version}" for name, version in m["versions"].items())
+    memory = f", {m['memory'] / (1 << 30):.0f} GiB" if m["memory"] else ""
+    lines = [
+        f"{cpu.get('model', '?')} ({cpu['llvm_name']}), {m['path']} path, {m['usable_cores']} of {m['cores']} cores{memory};"
+    ]
+    lines.append(f"{versions};")
+    lines.append(f"commit {(m['commit'] or 'unknown')[:12]}. Load {m['load'][0] if m['load'] else '?'} before and")
+    lines.append(f"{found['load_after'][0] if found['load_after'] else '?'} after.")
+    lines += [f"{noise['line'][0].upper()}{noise['line'][1:]}." for noise in found["noise"].values()]
+    return " ".join(lines)
+
+
+def chosen(target: dict[str, Any]) -> float | None:
+    """The measured value of a target; None if there is none."""
+    found = read(target["file"])
+    for row in found["rows"] if found else []:
+        if all(row.get(key) == value for key, value in target["row"].items()):
+            value: Any = row
+            for key in target["value"]:
+                value = value.get(key) if value is not None else None
+            return None if value is None else value / target.get("scale", 1)
+    return None
+
+
+def targets() -> str:
+    """What must be reached, what is aimed at, what was measured."""
+    rows, short = [], []
+    for target in read("targets.json"):
+        sign, value = "≥" if target.get("more") else "≤", chosen(target)
+        unit = target["unit"]
+
+        def better(bound: float, value: float | None = value, more: bool = bool(target.get("more"))) -> bool:
+            return value is not None and (value >= bound if more else value <= bound)
+
+        verdict = (
+            "not measured" if value is None else "aim" if better(target["aim"]) else "must" if better(target["must"]) else "short"
+        )
+        shown = "" if value is None else f"{number(value)} {unit}"
+        rows.append(
+            (
+                target["what"],
+                f"{sign} {target['must']} {unit}",
+                f"{sign} {target['aim']} {unit}",
+                shown,
+                verdict,
+                link(target["file"]),
+            )
+        )
+        if verdict in ("must", "short") and "reason" in target:
+            short.append(f"- **{target['what']}**: {target['reason']}")
+    text = "## Targets\n\n*aim*, *must*: reached; *short*: not reached.\n\n"
+    text += table(("what", "must", "aim", "measured", "reached", "file"), rows) + "\n"
+    if short:
+        text += "\nWhy those that are below their aim are:\n\n" + "\n".join(short) + "\n"
+    return text
+
+
+def link(name: str) -> str:
+    """A link to a measurement file, or its name if it is not there."""
+    return f"[{name}](measurements/{name})" if (SOURCE / name).exists() else name
+
+
+def facts(row: dict[str, Any]) -> str:
+    """What is particular to a row."""
+    parts = []
+    if "ns_per_lane" in row:
+        parts.append(f"{number(row['ns_per_lane'])} ns a lane")
+    if "ns_per_butterfly" in row:
+        parts.append(f"{number(row['ns_per_butterfly'])} ns a butterfly")
+    if "floor" in row:
+        floor = row["floor"]
+        parts.append(
+            f"{number(row['against_floor'])} × (Fr product {number(floor['fr_product_ns'])} ns + load and store of both "
+            f"{number(floor['load_store_both_ns'])} ns), {number(row['against_product_alone'])} × the product alone"
+        )
+    if "ns_per_point_and_window" in row:
+        parts.append(f"{number(row['ns_per_point_and_window'])} ns a point and window of {row['window_bits']} bits")
+    if "peer" in row:
+        peer = row["peer"]
+        parts.append(
+            f"**{number(peer['ratio'])} ×** {peer['name']} {peer['version']} "
+            f"(`{peer['call']}`: {time(peer['seconds']['median'])}; by CPU time {number(peer['cpu_ratio'])} ×)"
+        )
+    if "rows_per_second" in row:
+        parts.append(f"{row['rows_per_second'] / 1e6:.1f} M rows/s")
+    if "speed_up" in row:
+        parts.append(f"{number(row['speed_up'])} × one thread")
+    if "peak_memory" in row:
+        parts.append(f"peak memory {row['peak_memory'] / (1 << 30):.2f} GiB")
+    if "phase_start" in row:
+        parts.append(f"of it phase `start` {time(row['phase_start'])}; the rest is the interpreter's own start and end")
+    return "; ".join(parts)
+
+
+def subject(name: str, title: str) -> str:
+    """All rows of a subject, on each path that was measured."""
+    text = f"## {title}\n"
+    for file in (f"cpu-{name}.json", f"cpu-{name}-scalar.json"):
+        found = read(file)
+        if found is None:
+            continue
+        text += f"\n{link(file)}. {machine(found)}\n\n"
+        rows, against = [], []
+        for row in found["rows"]:
+            s, checked = row["seconds"], row["result"]["against"]
+            if checked not in against:
+                against.append(checked)
+            mark = str(1 + against.index(checked))
+            cpu = time(row["cpu_seconds"]["median"]) if "cpu_seconds" in row else ""
+            rows.append(
+                (
+                    row["name"],
+                    row["path"],
+                    str(row["threads"]),
+                    time(s["median"]),
+                    time(s["spread"]),
+                    str(s["n"]),
+                    cpu,
+                    facts(row),
+                    mark,
+                )
+            )
+        text += table(("task", "path", "threads", "median", "spread", "n", "CPU", "", "against"), rows) + "\n\n"
+        text += "\n".join(f"{i}. {words[0].upper()}{words[1:]}." for i, words in enumerate(against, 1)) + "\n"
+        text += phases(found)
+    return text if "measurements/" in text else text + "\nNot measured yet.\n"
+
+
+def phases(found: dict[str, Any]) -> str:
+    """Where the time of a proof goes."""
+    with_phases = [row for row in found["rows"] if "phases" in row]
+    if not with_phases:
+        return ""
+    names = [n for n in with_phases[0]["phases"] if any(row["phases"].get(n, 0) >= 0.0005 for row in with_phases)]
+    rows = [(f"`{n}`", *(time(row["phases"].get(n, 0.0)) for row in with_phases)) for n in names]
+    return "\nWhere the time of a proof goes, medians:\n\n" + table(("phase", *(row["path"] for row in with_phases)), rows) + "\n"
+
+
+def card(file: str, title: str) -> str:
+    """Device times of a card's run."""
+    found = read(file)
+    if found is None:
+        return ""
+    facts_of = found["before"]["facts"]
+    name = facts_of["cards"][0]
+    text = f"### {title}\n\n{link(file)}, by `{found['command']}`: {name['name']}, {name['multiprocessors']} multiprocessors,"
+    text += f" {facts_of['driver']}; {', '.join(facts_of['compiler'])}. {len(found['checks'])} checks passed,"
+    text += f" {sum(c['times'] for c in found['checks'])} comparisons.\n\n"
+    rows = [
+        (what, f"{number(t['median'])} ms", f"{number(t['min'])} to {number(t['max'])} ms", str(t["runs"]))
+        for what, t in found["times_ms"].items()
+        if not any(word in what for word in ("pass of", "wave of", "chains of", " products"))
+    ]
+    text += table(("task, resident data, device time", "median", "from and to", "n"), rows) + "\n"
+    rates = [
+        (what, number(rate))
+        for what, rate in found["rates"].items()
+        if isinstance(rate, int | float) and " of random" not in what
+    ]
+    if rates:
+        text += "\n" + table(("rate", ""), [(w.replace("_", " "), r) for w, r in rates]) + "\n"
+    return text
+
+
+def tried() -> str:
+    """Every optimisation that was tried."""
+    text = "## Tried\n\n[tried.json](measurements/tried.json). Measured when tried, on an EPYC (Zen 4) with two shared\n"
+    text += "virtual cores: CPU time of one thread, best of several runs, on the code of that day; sums of points by\n"
+    text += "`python scripts/measure_trees.py`. Ways of doing the same that can still be chosen are in `cuzk variants`.\n\n"
+    rows = []
+    for t in read("tried.json"):
+        measured = f"{t['before']} → {t['after']} {t['unit']}".strip() if t["before"] else t["after"]
+        rows.append((t["part"], t["tried"], t["predicted"], measured, t["kept"]))
+    return text + table(("part", "tried", "predicted", "measured", "kept"), rows) + "\n"
+
+
+def render() -> str:
+    """The whole page."""
+    parts = [INTRO, targets(), *(subject(*item) for item in SUBJECTS.items())]
+    parts.append("## On a card\n\nDevice time, by events.\n\n" + "\n".join(filter(None, (card(*item) for item in CARDS.items()))))
+    return "\n".join([*parts, tried()])
+
+
+if __name__ == "__main__":
+    TARGET.write_text(render())
+    print(f"wrote {TARGET.relative_to(ROOT)}")
