@@ -333,20 +333,24 @@ class Checks:
 
     def variants(self, pairs: int) -> None:
         """The addition kernels with fewer threads and more registers, on random pairs."""
-        for curve, threads in (("g1", 384), ("g2", 384), ("g2", 256)):
+        for curve, threads, ahead in (
+            ("g1", 384, True),
+            ("g1", 256, True),
+            ("g1", 512, False),
+            ("g2", 384, True),
+            ("g2", 256, True),
+        ):
             among, chain = 1 << 20, 256
             points = self.points(curve, among)
             fewer = pairs if curve == "g1" else pairs >> 2
             listed = np.random.Generator(np.random.SFC64(5)).integers(0, among, 2 * fewer, np.uint32)
-            resident, tree_cuda.RESIDENT = tree_cuda.RESIDENT, threads
-            kernel = tree_cuda._pair_add(FIELDS[curve], threads, f"{curve}_{threads}")
-            tree_cuda.RESIDENT = resident
+            kernel = tree_cuda._pair_add(FIELDS[curve], threads, f"{curve}_{threads}{'_ahead' * ahead}", ahead)
             blocks = self.card.multiprocessors
             scratch = self.scratch.buffer("scratch", tree_cuda.HEAD + blocks * threads * chain * 48)
             scratch.fill(0, tree_cuda.HEAD)
             with self.card.buffer(fewer * points.size) as slots, self.card.upload(listed) as given:
                 arguments = (points.address, slots.address, given.address, 0, fewer, scratch.address, 0, 0, chain)
-                name = f"{curve} additions, random, {threads} threads"
+                name = f"{curve} additions, random, {threads} threads" + ", loads ahead" * ahead
                 ms = self.timed(name, lambda _, k=kernel, n=blocks, a=arguments: self.scratch.launch(k, n, *a), 4)
             rate = round(fewer / max(ms, 1e-9) / 1e6, 3)
             self.found["rates"][f"{name}, G/s"] = rate

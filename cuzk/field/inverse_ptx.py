@@ -60,6 +60,16 @@ class _Text:
     def emit(self, operation: str, *operands: str) -> None:
         self.lines.append(f"{operation} {', '.join(operands)};")
 
+    def interleave(self, *streams: Names) -> None:
+        """Lines of independent computations in turn: neither waits for its own last result alone."""
+        for lines in zip(*streams, strict=True):
+            self.lines += lines
+
+    def taken(self) -> Names:
+        """The lines so far, taken out."""
+        lines, self.lines = self.lines, []
+        return lines
+
     def block(self) -> Block:
         head = [f".reg .b32 {', '.join(self.words)};"] + ([f".reg .b64 {', '.join(self.wide)};"] if self.wide else [])
         return Block("\n".join(["{", *head, *self.lines, "}"]), *self.shape)
@@ -148,6 +158,7 @@ def update_fg() -> Block:
     t = _Text(2 * LIMBS, LIMBS, LIMBS, MATRIX)
     f, g = t.argument(0), t.argument(1)
     rows, carries = _matrix_rows(t)
+    streams = []
     for k, ((a, b), c) in enumerate(zip(rows, carries, strict=True)):
         out = t.result[k * LIMBS : (k + 1) * LIMBS]
         t.emit("mul.wide.s32", c, a, f[0])
@@ -158,6 +169,8 @@ def update_fg() -> Block:
             t.emit("mad.wide.s32", c, b, g[i], c)
             _take(t, out[i - 1], c)
         t.emit("cvt.u32.u64", out[-1], c)
+        streams.append(t.taken())
+    t.interleave(*streams)
     return _apart(t)
 
 
@@ -184,11 +197,13 @@ def update_de() -> Block:
     t = _Text(2 * LIMBS, LIMBS, LIMBS, MATRIX)
     d, e = t.argument(0), t.argument(1)
     rows, carries = _matrix_rows(t)
-    d_sign, e_sign, x, m = t.word("ds", "es", "x", "m")
+    d_sign, e_sign = t.word("ds", "es")
     t.emit("shr.s32", d_sign, d[-1], "31")
     t.emit("shr.s32", e_sign, e[-1], "31")
+    begin, streams = t.taken(), []
     for k, ((a, b), c) in enumerate(zip(rows, carries, strict=True)):
         out = t.result[k * LIMBS : (k + 1) * LIMBS]
+        x, m = t.word(f"x{k}", f"m{k}")
         # Negative d and e count as d + p and e + p; then the multiple of p is lowered to clear the low limb.
         t.emit("and.b32", m, a, d_sign)
         t.emit("and.b32", x, b, e_sign)
@@ -207,6 +222,9 @@ def update_de() -> Block:
             t.emit("mad.wide.s32", c, m, hex(modulus[i]), c)
             _take(t, out[i - 1], c)
         t.emit("cvt.u32.u64", out[-1], c)
+        streams.append(t.taken())
+    t.lines = begin
+    t.interleave(*streams)
     return _apart(t)
 
 

@@ -18,9 +18,9 @@ from cuzk.kernels.tree_cuda import NONE, SIGN
 
 WORDS = 8  # of a scalar
 BIASED = 9  # words of a scalar with the bias added: below 2^288
-THREADS = 4 if config.cuda_simulated() else 256
+THREADS = 4 if config.cuda_simulated() else 512
 HELD = (BIASED + 1) * THREADS
-COUNTERS = 8192  # partitions of all windows that one launch cuts
+COUNTERS = 128 if config.cuda_simulated() else 16384  # partitions of all windows that one launch cuts
 SMALLEST_WIDTH = 4
 
 load_scalar, load_bias = memory.load(WORDS), memory.load(1)
@@ -116,7 +116,7 @@ def _window(held, thread, position, mask):
     return uint32(uint32(uint64(pair >> uint64(position & uint32(31))) & uint64(0xFFFFFFFF)) & mask)
 
 
-@cuda_kernel(threads=THREADS)
+@cuda_kernel(threads=THREADS, dynamic_shared=4 * (HELD + COUNTERS))
 def signed_digits(scalars_canon, n, c, first, count, low, apart, bias_words, digits, totals):
     """Signed digits of the windows first .. first + count, and how many fall into each partition of buckets.
 
@@ -128,8 +128,7 @@ def signed_digits(scalars_canon, n, c, first, count, low, apart, bias_words, dig
     Range   any scalar below 2^256, taken modulo r; 4 <= c, 255 <= windows c <= 288
     Cost    reads 32 bytes, writes 4 count bytes a scalar
     """
-    held = cuda.shared.array(HELD, word_type)
-    counters = cuda.shared.array(COUNTERS, word_type)
+    held = cuda.shared.array(0, word_type)  # words of scalars, then the counters of partitions
     thread, step = uint32(cuda.threadIdx.x), uint32(uint32(cuda.gridDim.x) * uint32(THREADS))
     half, mask = uint32(u1 << uint32(uint32(c) - u1)), uint32(uint32(u1 << uint32(c)) - u1)
     used = uint32(half >> uint32(low))
@@ -137,7 +136,7 @@ def signed_digits(scalars_canon, n, c, first, count, low, apart, bias_words, dig
         used = uint32(uint32(apart) * uint32(count))
     k = thread
     while k < used:
-        counters[uint32(k)] = u0
+        held[uint32(uint32(HELD) + k)] = u0
         k = uint32(k + uint32(THREADS))
     cuda.syncthreads()
     offset = _load_bias(bias_words)
@@ -159,7 +158,7 @@ def signed_digits(scalars_canon, n, c, first, count, low, apart, bias_words, dig
                     bucket = uint32(uint32(half - v) - u1)
                 digit = uint32(bucket | uint32(sign << uint32(31)))
                 place = uint32(uint32(w * uint32(apart)) + uint32(bucket >> uint32(low)))
-                cuda.atomic.add(counters, uint32(place), u1)
+                cuda.atomic.add(held, uint32(uint32(HELD) + place), u1)
             store_word(at, digit)
             at = uint64(at + uint64(n) * uint64(4))
             w = uint32(w + u1)
@@ -167,7 +166,7 @@ def signed_digits(scalars_canon, n, c, first, count, low, apart, bias_words, dig
     cuda.syncthreads()
     k = thread
     while k < used:
-        total = counters[uint32(k)]
+        total = held[uint32(uint32(HELD) + k)]
         if total != u0:
             memory.atomic_add(uint64(totals + uint64(k) * uint64(4)), total)
         k = uint32(k + uint32(THREADS))

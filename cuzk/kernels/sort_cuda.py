@@ -22,12 +22,14 @@ from cuzk.kernels.blocks_cuda import running_sum
 from cuzk.kernels.tree_cuda import NONE, SIGN
 
 _SIMULATED = config.cuda_simulated()
-THREADS = 4 if _SIMULATED else 512
+THREADS = 4 if _SIMULATED else 1024
 TILE = 4 * THREADS if _SIMULATED else 16 * THREADS  # digits that a block cuts together
-PARTITIONS = 64 if _SIMULATED else 2048  # of one window
+PARTITIONS = 64 if _SIMULATED else 4096  # of one window
 LOW_BUCKETS = 64 if _SIMULATED else 4096  # of one partition
 SCAN = 4 if _SIMULATED else 1024  # threads and items of a block that scans
-SHARED_BYTES = 4 * (2 * PARTITIONS + THREADS + 2 * TILE)
+STAGE = 16 if _SIMULATED else 40960  # references that a block puts in order in shared memory
+TILE_BYTES = 4 * (2 * PARTITIONS + THREADS + 2 * TILE)
+STAGE_BYTES = 4 * (LOW_BUCKETS + STAGE)
 
 load_word, load_pair, store_word, store_pair = memory.load(1), memory.load(2), memory.store(1), memory.store(2)
 load_stripe, store_stripe = memory.load(4), memory.store(4)
@@ -40,7 +42,7 @@ def _word_at(base, index):
     return uint64(base + uint64(index) * uint64(4))
 
 
-@cuda_kernel(threads=THREADS, dynamic_shared=SHARED_BYTES)
+@cuda_kernel(threads=THREADS, dynamic_shared=TILE_BYTES)
 def partition(digits, n, low, partitions, apart, index, stride, cursors, entries):
     """Append the references of a tile of digits of window blockIdx.y to their partitions, as entries (low bits of bucket, ref).
 
@@ -244,27 +246,65 @@ def place_buckets(counts, buckets, sums, start, references):
             store_word(_word_at(references, uint32(uint32(first << u1) + count)), uint32(NONE))
 
 
-@cuda_kernel(threads=THREADS)
-def fill_buckets(entries, stripes, stripe_count, low, local, start, references):
+@cuda_shared
+def _region(partition_number, buckets, counts, start):
+    """Where the references of a partition begin and end."""
+    first = uint32(partition_number * buckets)
+    last = uint32(uint32(first + buckets) - u1)
+    slots = uint32(uint32(load_word(_word_at(counts, last)) + u1) >> u1)
+    begin = uint32(load_word(_word_at(start, first)) << u1)
+    return begin, uint32(uint32(load_word(_word_at(start, last)) + slots) << u1)
+
+
+@cuda_kernel(threads=THREADS, dynamic_shared=STAGE_BYTES)
+def fill_buckets(entries, stripes, first_stripe, stripe_count, low, local, counts, start, references):
     """Put the references of every stripe into their buckets.
 
-    Cost    reads 8 bytes a reference, writes 4, scattered over the partition's buckets
+    A partition of one stripe, if it is not too long, is put in order in shared memory and written as a whole, with NONE after odd
+    buckets; of others each reference goes to its place in memory.
+
+    Cost    reads 8 bytes a reference, writes 4; scattered over the partition's buckets where it has several stripes
     """
-    cursors = cuda.shared.array(LOW_BUCKETS, word_type)
+    shared = cuda.shared.array(0, word_type)
     thread, s = uint32(cuda.threadIdx.x), uint32(cuda.blockIdx.x)
     if s < load_word(stripe_count):
-        buckets = uint32(u1 << uint32(low))
+        buckets, stage = uint32(u1 << uint32(low)), uint32(LOW_BUCKETS)
         stripe = load_stripe(uint64(stripes + uint64(s) * uint64(16)))
+        begin, end = _region(stripe[0], buckets, counts, start)
+        base = u0
+        alone = load_word(_word_at(first_stripe, uint32(stripe[0] + u1))) == uint32(
+            load_word(_word_at(first_stripe, stripe[0])) + u1
+        )
+        if alone and uint32(end - begin) <= uint32(STAGE):
+            base = begin
+        else:
+            end = begin
         k = thread
         while k < buckets:
-            first = load_word(_word_at(start, uint32(uint32(stripe[0] << uint32(low)) + k)))
-            earlier = load_word(_word_at(local, uint32(uint32(s << uint32(low)) + k)))
-            cursors[uint32(k)] = uint32(uint32(first << u1) + earlier)
+            b = uint32(uint32(stripe[0] * buckets) + k)
+            first = uint32(load_word(_word_at(start, b)) << u1)
+            if end > begin:
+                count = load_word(_word_at(counts, b))
+                shared[k] = uint32(first - base)
+                if count & u1:
+                    shared[uint32(stage + uint32(uint32(first - base) + count))] = uint32(NONE)
+            else:
+                shared[k] = uint32(first + load_word(_word_at(local, uint32(uint32(s << uint32(low)) + k))))
             k = uint32(k + uint32(THREADS))
         cuda.syncthreads()
         i = uint32(stripe[1] + thread)
         while i < stripe[2]:
             entry = load_pair(uint64(entries + uint64(i) * uint64(8)))
-            to = cuda.atomic.add(cursors, uint32(entry[0]), u1)
-            store_word(_word_at(references, uint32(to)), entry[1])
+            to = uint32(cuda.atomic.add(shared, uint32(entry[0]), u1))
+            if end > begin:
+                shared[uint32(stage + to)] = entry[1]
+            else:
+                store_word(_word_at(references, to), entry[1])
             i = uint32(i + uint32(THREADS))
+        cuda.syncthreads()
+        # Both ends are even: pairs of references.
+        i = uint32(begin + uint32(thread << u1))
+        while i < end:
+            at = uint32(stage + uint32(i - begin))
+            store_pair(_word_at(references, i), (shared[at], shared[uint32(at + u1)]))
+            i = uint32(i + uint32(2 * THREADS))

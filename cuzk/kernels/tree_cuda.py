@@ -29,10 +29,10 @@ NONE = 0xFFFFFFFF
 SIGN = 1 << 31
 HEAD = 256  # zero bytes before the prefix products: a stored infinity
 
-# Threads of a block for long and for short lists: long ones share an inversion among more additions.
-LONG, SHORT = (16, 8) if config.cuda_simulated() else (512, 128)
-# Threads a multiprocessor keeps with 128 registers each.
-RESIDENT = 512
+# Threads of a block for long and for short lists: long ones share an inversion among more additions, and fewer of them are
+# resident, with the registers that additions take without spilling. Blocks of a multiprocessor:
+LONG, SHORT = (16, 8) if config.cuda_simulated() else (384, 128)
+RESIDENT = {LONG: 1, SHORT: 4}
 _STAGGERED = 48  # rounds from which chunks of different lengths pay
 
 load_word, load_pair, store_word, store_pair = memory.load(1), memory.load(2), memory.store(1), memory.store(2)
@@ -225,7 +225,8 @@ def _forward(field: Coordinates, threads: int, address: Any, denominator: Any, e
     return forward
 
 
-def _backward(field: Coordinates, threads: int, address: Any, signed: Any, denominator: Any, entry: Any) -> Any:
+def _backward(field: Coordinates, threads: int, address: Any, signed: Any, denominator: Any, entry: Any, ahead: bool) -> Any:
+    """`ahead`: the next pair's x and prefix are loaded before the last product of this one, if registers allow."""
     mul, sqr, sub, _add, triple = field.mul, field.sqr, field.sub, field.add, field.triple
     vanishes, both, parts = field.vanishes, field.same_for_all_parts, field.parts
     difference, may_vanish, anywhere, one = field.difference, field.may_vanish, field.anywhere, field.one
@@ -236,11 +237,17 @@ def _backward(field: Coordinates, threads: int, address: Any, signed: Any, denom
     def backward(src, dst, pairs, p, n, m, zero, scratch, inverse, base, in_place):
         """The m sums at p, p − step, … from the inverse of the product of their denominators."""
         a_next, b_next = entry(pairs, p, n)
+        x1_next, x2_next, before_next = ZERO, ZERO, ZERO
+        if ahead:
+            x1_next, x2_next = fp.load(address(src, a_next, zero)), fp.load(address(src, b_next, zero))
+            before_next = fp.load(scratch)
         while m > u0:
             m = uint32(m - u1)
             a, b = a_next, b_next
             first, second = address(src, a, zero), address(src, b, zero)
-            x1, x2, before = fp.load(first), fp.load(second), fp.load(scratch)
+            x1, x2, before = x1_next, x2_next, before_next
+            if not ahead:
+                x1, x2, before = fp.load(first), fp.load(second), fp.load(scratch)
             if m > u0:
                 a_next, b_next = entry(pairs, uint32(p - uint32(step)), n)
             d = difference(x2, x1)
@@ -270,7 +277,11 @@ def _backward(field: Coordinates, threads: int, address: Any, signed: Any, denom
             slot = a if in_place != uint64(0) else uint32(uint32(base) + p)
             out = uint64(dst + uint64(slot) * uint64(size) + uint64(part() * uint32(fp.BYTES)))
             scratch = uint64(scratch - uint64(scratch_step))
-            y3 = sub(mul(slope, difference(x1, x3)), y1)
+            e = difference(x1, x3)
+            if ahead and m > u0:
+                x1_next, x2_next = fp.load(address(src, a_next, zero)), fp.load(address(src, b_next, zero))
+                before_next = fp.load(scratch)
+            y3 = sub(mul(slope, e), y1)
             if together:
                 y2 = signed(b, fp.load(uint64(second + uint64(y_offset))))
                 opposite = vanishes(difference(x1, x2)) & (not vanishes(difference(y2, y1)))
@@ -291,16 +302,16 @@ def _backward(field: Coordinates, threads: int, address: Any, signed: Any, denom
     return backward
 
 
-def _pair_add(field: Coordinates, threads: int, name: str) -> Any:
+def _pair_add(field: Coordinates, threads: int, name: str, ahead: bool = False) -> Any:
     address, signed = _references(field)
     denominator, entry = _rare_denominator(field, signed), _entries(field)
     forward = _forward(field, threads, address, denominator, entry)
-    backward = _backward(field, threads, address, signed, denominator, entry)
+    backward = _backward(field, threads, address, signed, denominator, entry, ahead)
     block_inverse = _block_inversion(field, threads)
     part, parts = field.part, field.parts
     step, scratch_step, lanes = threads // parts, fp.BYTES * threads, warp.SIZE // parts
     words = 12 * threads
-    blocks = 0 if config.cuda_simulated() else RESIDENT // threads
+    blocks = 0 if config.cuda_simulated() else RESIDENT.get(threads, 1)
 
     @cuda_kernel(threads=threads, blocks=blocks, variant=name)
     def pair_add(src, dst, pairs, count, fixed, scratch, base, in_place, chain):
@@ -361,6 +372,7 @@ pair_add: dict[str, tuple[Any, Any]] = {
 }
 
 
-def scratch_bytes(blocks: int, chain: int) -> int:
-    """Bytes that `scratch` of `pair_add` needs for a grid of `blocks` long blocks, or as many threads in short ones."""
-    return HEAD + blocks * LONG * chain * fp.BYTES
+def scratch_bytes(multiprocessors: int, chain: int) -> int:
+    """Bytes that `scratch` of `pair_add` needs for grids that fill a card."""
+    threads = max(size * blocks for size, blocks in RESIDENT.items())
+    return HEAD + multiprocessors * threads * chain * fp.BYTES

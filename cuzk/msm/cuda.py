@@ -116,7 +116,7 @@ class Msm:
         together = count if cut.tables else min(count, digits_cuda.COUNTERS // cut.partitions)
         for w in range(0, count, together):
             m = min(together, count - w)
-            blocks = min(-(-n // digits_cuda.THREADS), 8 * s.card.multiprocessors)
+            blocks = min(-(-n // digits_cuda.THREADS), 4 * s.card.multiprocessors)
             where = digits + 4 * n * w, totals + 4 * apart * w
             s.launch(digits_cuda.signed_digits, blocks, scalars, n, cut.c, first + w, m, low, apart, self.bias, *where)
         mark("digits")
@@ -128,13 +128,16 @@ class Msm:
         mark("partition")
         total = first_stripe + 4 * parts
         s.launch(sort_cuda.count_buckets, cut.stripes, entries, at["stripes"], total, low, at["local"])
+        mark("count")
         scans = scan_blocks(buckets)
         s.launch(sort_cuda.measure_buckets, scans, at["local"], first_stripe, buckets, low, counts, at["scans"], self.most)
         most = s.word_later(self.most)
         scanned(s, at["scans"], scans, self.count)
         references = at["references"]
         s.launch(sort_cuda.place_buckets, scans, counts, buckets, at["scans"], start, references)
-        s.launch(sort_cuda.fill_buckets, cut.stripes, entries, at["stripes"], total, low, at["local"], start, references)
+        mark("buckets")
+        stripes = at["stripes"], first_stripe, total
+        s.launch(sort_cuda.fill_buckets, cut.stripes, entries, *stripes, low, at["local"], counts, start, references)
         return most
 
     def _waves(self, cut: Plan, points: DevicePoints, entries: int, buckets: int, largest: Callable[[], int], mark: Mark) -> None:

@@ -115,19 +115,20 @@ class Plan:
 
 def tree_scratch(curve: str, pairs: int, multiprocessors: int) -> int:
     """Bytes of scratch for lists of at most `pairs` additions."""
-    return scratch_bytes(multiprocessors * (RESIDENT // LONG), chain(curve, pairs, multiprocessors))
+    return scratch_bytes(multiprocessors, chain(curve, pairs, multiprocessors))
 
 
 def chain(curve: str, pairs: int, multiprocessors: int) -> int:
     """Additions that a thread chains at most: no more than long lists have for it."""
-    step = multiprocessors * RESIDENT // FIELDS[curve].parts
+    step = multiprocessors * RESIDENT[LONG] * LONG // FIELDS[curve].parts
     return max(1, min(CHAIN, -(-pairs // step)))
 
 
-def _low(n: int, c: int, sets: int) -> int:
-    """log2 of the buckets of a partition: partitions of some 2^15 entries, enough of them, no more than kernels hold."""
+def _low(entries: int, c: int, sets: int) -> int:
+    """log2 of the buckets of a partition, for sets of so many entries: partitions of some 2^15 entries, enough of them, no more
+    than kernels hold."""
     bits, most, least = c - 1, PARTITIONS.bit_length() - 1, c - LOW_BUCKETS.bit_length()
-    wanted = max(n.bit_length() - 1 - _PARTITION_SIZE, (_SPREAD // sets).bit_length() - 1)
+    wanted = max((entries - 1).bit_length() - _PARTITION_SIZE, (_SPREAD // sets).bit_length() - 1)
     high = min(max(wanted, least, 0), most, bits, COUNTERS.bit_length() - 1)
     return bits - high
 
@@ -164,7 +165,8 @@ def plan(
         groups = [group]
     made = None
     for g in groups:
-        made = Plan(curve, n, c, g, _low(n, c, 1 if tables else g), tables, multiprocessors)
+        low = _low(n * g, c, 1) if tables else _low(n, c, g)
+        made = Plan(curve, n, c, g, low, tables, multiprocessors)
         if made.bytes <= memory and made.slots < 1 << 31:
             return made
     assert made is not None

@@ -190,7 +190,7 @@ class Trees:
         parts = self.field.parts
         long = most * parts >= _SHORT_LIST
         threads = LONG if long else SHORT
-        blocks = self.multiprocessors * (RESIDENT // threads)
+        blocks = self.multiprocessors * RESIDENT[threads]
         if not long:
             blocks = min(blocks, blocks_for(most * parts, threads))
         kernel = pair_add[self.curve][0 if long else 1]
