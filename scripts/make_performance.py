@@ -87,49 +87,53 @@ def machine(found: dict[str, Any]) -> str:
     return " ".join(lines)
 
 
-def chosen(target: dict[str, Any]) -> float | None:
-    """The measured value of a target; None if there is none."""
+def measured_row(target: dict[str, Any]) -> dict[str, Any] | None:
+    """The row that a target is about."""
     found = read(target["file"])
-    for row in found["rows"] if found else []:
-        if all(row.get(key) == value for key, value in target["row"].items()):
-            value: Any = row
-            for key in target["value"]:
-                value = value.get(key) if value is not None else None
-            return None if value is None else value / target.get("scale", 1)
-    return None
+    wanted = target["row"].items()
+    return next((row for row in found["rows"] if all(row.get(k) == v for k, v in wanted)), None) if found else None
+
+
+def chosen(target: dict[str, Any], which: str = "value") -> float | None:
+    """The measured value of a target in its unit; None if there is none. `which`: `value`, or `cpu` for CPU time."""
+    value: Any = measured_row(target) if which in target else None
+    for key in target.get(which, ()):
+        value = value.get(key) if value is not None else None
+    return None if value is None else value / target.get("scale", 1)
+
+
+def reached(target: dict[str, Any], value: float | None) -> str:
+    """Which of its bounds a value keeps."""
+    if value is None:
+        return "not measured"
+    for word in ("aim", "must"):
+        if value >= target[word] if target.get("more") else value <= target[word]:
+            return word
+    return "short"
+
+
+def disturbed(target: dict[str, Any]) -> str:
+    """Whether the machine was busy during a target's measurement."""
+    found = read(target["file"])
+    return "" if not found else "busy" if any(noise["busy"] for noise in found["noise"].values()) else "quiet"
 
 
 def targets() -> str:
-    """What must be reached, what is aimed at, what was measured."""
+    """What must be reached, what is aimed at, what was measured; what fell short, and why."""
     rows, short = [], []
     for target in read("targets.json"):
-        sign, value = "≥" if target.get("more") else "≤", chosen(target)
-        unit = target["unit"]
-
-        def better(bound: float, value: float | None = value, more: bool = bool(target.get("more"))) -> bool:
-            return value is not None and (value >= bound if more else value <= bound)
-
-        verdict = (
-            "not measured" if value is None else "aim" if better(target["aim"]) else "must" if better(target["must"]) else "short"
-        )
-        shown = "" if value is None else f"{number(value)} {unit}"
-        rows.append(
-            (
-                target["what"],
-                f"{sign} {target['must']} {unit}",
-                f"{sign} {target['aim']} {unit}",
-                shown,
-                verdict,
-                link(target["file"]),
-            )
-        )
-        if verdict in ("must", "short") and "reason" in target:
-            short.append(f"- **{target['what']}**: {target['reason']}")
-    text = "## Targets\n\n*aim*, *must*: reached; *short*: not reached.\n\n"
-    text += table(("what", "must", "aim", "measured", "reached", "file"), rows) + "\n"
-    if short:
-        text += "\nWhy those that are below their aim are:\n\n" + "\n".join(short) + "\n"
-    return text
+        sign, unit = "≥" if target.get("more") else "≤", target["unit"]
+        value, cpu = chosen(target), chosen(target, "cpu")
+        bounds = [f"{sign} {target[word]} {unit}" for word in ("must", "aim")]
+        values = ["" if v is None else f"{number(v)} {unit}" for v in (value, cpu)]
+        word = reached(target, value)
+        rows.append((target["what"], *bounds, *values, word, disturbed(target), link(target["file"])))
+        if word in ("must", "short"):
+            short.append(f"- **{target['what']}** ({word}): {target.get('reason', 'no reason found yet.')}")
+    text = "## Targets\n\nReached: the *aim*, what *must* be, or *short* of both. By CPU time: the same from this process's\n"
+    text += "own CPU time; for whole processes the seconds of all cores together. Machine: whether others took CPU time meanwhile.\n\n"
+    text += table(("what", "must", "aim", "measured", "by CPU time", "reached", "machine", "file"), rows) + "\n"
+    return text + ("\nWhat is below its aim, and why:\n\n" + "\n".join(short) + "\n" if short else "")
 
 
 def link(name: str) -> str:
@@ -148,7 +152,8 @@ def facts(row: dict[str, Any]) -> str:
         floor = row["floor"]
         parts.append(
             f"{number(row['against_floor'])} × (Fr product {number(floor['fr_product_ns'])} ns + load and store of both "
-            f"{number(floor['load_store_both_ns'])} ns), {number(row['against_product_alone'])} × the product alone"
+            f"{number(floor['load_store_both_ns'])} ns), {number(row['against_product_alone'])} × the product alone; by CPU time "
+            f"{number(row['cpu_against_floor'])} × and {number(row['cpu_against_product_alone'])} ×"
         )
     if "ns_per_point_and_window" in row:
         parts.append(f"{number(row['ns_per_point_and_window'])} ns a point and window of {row['window_bits']} bits")

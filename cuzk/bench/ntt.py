@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
-
-import numpy as np
 
 from cuzk import workers
 from cuzk.bench import field, measure
@@ -41,8 +40,8 @@ def holds(before: U64, after: U64) -> bool:
     return forth and back == [m * x % R for x in ints(before)]
 
 
-def ns_of_traffic(log2_size: int, runs: int) -> float:
-    """Nanoseconds to load and store two elements, over an array of 2^log2_size."""
+def ns_of_traffic(log2_size: int, runs: int) -> tuple[float, float]:
+    """Nanoseconds to load and store two elements, over an array of 2^log2_size: by the clock, and by CPU time."""
     half = 1 << (log2_size - 1)
     x, y = measure.random_words((half, FR_LIMBS), 3).reshape(-1), measure.random_words((half, FR_LIMBS), 4).reshape(-1)
 
@@ -50,10 +49,11 @@ def ns_of_traffic(log2_size: int, runs: int) -> float:
         workers.over_ranges(lambda start, stop: rates_cpu.exchange(x, y, start, stop), half, multiple=rates_cpu.LANES)
 
     task()
-    return float(np.median(measure.times_of(task, runs).wall)) / half * 1e9
+    times = measure.times_of(task, runs)
+    return median(times.wall) / half * 1e9, median(times.cpu) / half * 1e9
 
 
-def _row(log2_size: int, threads: int, request: Request, product: float) -> dict[str, Any]:
+def _row(log2_size: int, threads: int, request: Request, product: tuple[float, float]) -> dict[str, Any]:
     name, domain = f"ntt 2^{log2_size}", Domain(log2_size)
     values = measure.random_words((domain.size, FR_LIMBS), 5)
     before = values.copy()
@@ -62,13 +62,14 @@ def _row(log2_size: int, threads: int, request: Request, product: float) -> dict
     del before
     row = measure.row(name, measure.times_of(lambda: domain.ntt(values), request.runs), threads, result=shown)
     butterflies = domain.size // 2 * log2_size
-    ns = row["seconds"]["median"] / butterflies * 1e9
-    row["ns_per_butterfly"] = round(ns, 3)
+    row["ns_per_butterfly"] = round(row["seconds"]["median"] / butterflies * 1e9, 3)
     if threads == 1:
         traffic = ns_of_traffic(log2_size, request.runs)
-        row["floor"] = {"fr_product_ns": product, "load_store_both_ns": round(traffic, 3), "ns": round(product + traffic, 3)}
-        row["against_floor"] = round(ns / (product + traffic), 3)
-        row["against_product_alone"] = round(ns / product, 3)
+        for prefix, key, one, other in zip(("", "cpu_"), ("seconds", "cpu_seconds"), product, traffic, strict=True):
+            ns = row[key]["median"] / butterflies * 1e9
+            row[f"{prefix}floor"] = {"fr_product_ns": round(one, 3), "load_store_both_ns": round(other, 3)}
+            row[f"{prefix}against_floor"] = round(ns / (one + other), 3)
+            row[f"{prefix}against_product_alone"] = round(ns / one, 3)
     return row
 
 
