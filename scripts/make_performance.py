@@ -131,7 +131,8 @@ def targets() -> str:
         if word in ("must", "short"):
             short.append(f"- **{target['what']}** ({word}): {target.get('reason', 'no reason found yet.')}")
     text = "## Targets\n\nReached: the *aim*, what *must* be, or *short* of both. By CPU time: the same from this process's\n"
-    text += "own CPU time; for whole processes the seconds of all cores together. Machine: whether others took CPU time meanwhile.\n\n"
+    text += "own CPU time; for whole processes the seconds of all cores together. Machine: whether others took\n"
+    text += "CPU time meanwhile.\n\n"
     text += table(("what", "must", "aim", "measured", "by CPU time", "reached", "machine", "file"), rows) + "\n"
     return text + ("\nWhat is below its aim, and why:\n\n" + "\n".join(short) + "\n" if short else "")
 
