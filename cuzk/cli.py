@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,8 @@ from typing import Any
 import click
 
 from cuzk import __version__
-from cuzk.errors import EXIT_CODES, CuzkError, InternalError, ResourceError, UsageError
+from cuzk.config import check_environment
+from cuzk.errors import EXIT_CODES, CuzkError, InternalError, Interrupted, ResourceError, UsageError
 
 START = time.perf_counter()
 
@@ -40,7 +44,23 @@ class Size(click.ParamType):
 
 
 SIZE = Size()
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class RegularFile(click.Path):
+    """An existing regular file: pipes and devices can be read once only, or never end."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """To a path."""
+        path = super().convert(value, param, ctx)
+        if not Path(path).is_file():
+            self.fail(f"{value!r} is a pipe or a device: give a regular file", param, ctx)
+        return path
+
+
+FILE = RegularFile()
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, for errors too.")
 id_options = [
@@ -100,7 +120,6 @@ def prove(**options: Any) -> None:
     """
     from cuzk.commands import prove as command
 
-    _quiet(options["as_json"])
     result = command.prove(command.Options(ids=_take_ids(options), **options), START)
     emit(result, options["as_json"], command.prove_text)
 
@@ -121,7 +140,6 @@ def verify(**options: Any) -> None:
     """
     from cuzk.commands import verify as command
 
-    _quiet(options["as_json"])
     result = command.verify_command(command.Options(ids=_take_ids(options), **options))
     emit(result, options["as_json"], command.verify_text)
     if not result["valid"]:
@@ -142,7 +160,6 @@ def setup(**options: Any) -> None:
     """
     from cuzk.commands import setup as command
 
-    _quiet(options["as_json"])
     result = command.run(**options)
     emit(result, options["as_json"], command.text)
 
@@ -158,7 +175,7 @@ def shape(size: int, digest: bool, as_json: bool) -> None:
     """
     from cuzk.commands import shape as command
 
-    emit(command.run(size, digest, as_json), as_json, command.text)
+    emit(command.run(size, digest), as_json, command.text)
 
 
 @cli.command("synth-only")
@@ -182,7 +199,6 @@ def synth_only(**options: Any) -> None:
     """
     from cuzk.commands import synth_only as command
 
-    _quiet(options["as_json"])
     result = command.run(command.Options(**options), START)
     emit(result, options["as_json"], command.text)
 
@@ -205,7 +221,6 @@ def bench(**options: Any) -> None:
     """
     from cuzk.commands import bench as command
 
-    _quiet(options["as_json"])
     if options["subject"] not in (None, *command.SUBJECTS):
         raise UsageError("no such subject", expected=", ".join(command.SUBJECTS), got=options["subject"][:40])
     emit(command.run(command.Options(**options)), options["as_json"], command.text)
@@ -305,21 +320,33 @@ def _take_ids(options: dict[str, Any]) -> Any:
 
 def emit(result: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]], str]) -> None:
     """Print a result as one JSON object or as text."""
-    click.echo(json.dumps(result, default=str) if as_json else text(result))
+    say(json.dumps(result, default=str) if as_json else text(result))
 
 
-def _quiet(as_json: bool) -> None:
-    """Nothing but the JSON object where that was asked for."""
-    if as_json:
-        import warnings
+def say(text: str) -> None:
+    """Write to stdout. A reader that has gone is its own affair; a full disk is an error.
 
-        warnings.simplefilter("ignore")
+    Raises  ResourceError
+    """
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        # Whatever is still buffered must not fail again when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise ResourceError("the result cannot be printed", where="stdout", got=error.strerror) from error
+
+
+def _show_warning(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
+    """Warnings as one line of ours."""
+    print(f"cuzk: warning: {message}", file=sys.stderr)
 
 
 def _fail(error: CuzkError, as_json: bool) -> int:
     """Print an error where it belongs and return its exit code."""
     if as_json:
-        click.echo(json.dumps({"error": error.as_dict(), "version": __version__}))
+        with contextlib.suppress(ResourceError):
+            say(json.dumps({"error": error.as_dict(), "version": __version__}))
     else:
         click.echo(f"cuzk: {error}", err=True)
     return error.code
@@ -342,19 +369,21 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point: run, and turn every failure into one message and its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json, debug = "--json" in arguments, "--debug" in arguments
+    warnings.showwarning = _show_warning
     try:
+        check_environment()
         code = cli.main(arguments, prog_name="cuzk", standalone_mode=False) or 0
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else 1
     except (KeyboardInterrupt, click.Abort):
-        click.echo("cuzk: interrupted; nothing was written", err=True)
-        code = 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        code = _fail(Interrupted("interrupted; nothing was written"), as_json)
     except Exception as error:
         if debug:
             traceback.print_exc()
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            click.echo(error.format_message(), err=True)
+            sys.exit(error.exit_code)
         if isinstance(error, click.UsageError) and error.ctx is not None and not as_json:
             click.echo(error.ctx.get_usage(), err=True)
         code = _fail(_as_cuzk_error(error), as_json)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
+import warnings
 from pathlib import Path
 
 from cuzk import cgroup
@@ -11,6 +13,30 @@ from cuzk.errors import UsageError
 
 CPU_PATHS = ("auto", "ifma", "scalar")
 DEFAULT_FILECOIN_PARAMETERS = "/var/tmp/filecoin-proof-parameters/"
+
+
+VARIABLES = ("CUZK_CPU", "CUZK_CACHE_DIR", "CUZK_TIMING")
+_FLAGS = {"": False, "0": False, "false": False, "1": True, "true": True}
+
+
+def flag(variable: str) -> bool:
+    """A switch in the environment: 1 or true, 0, false or empty.
+
+    Raises  UsageError for anything else
+    """
+    value = os.environ.get(variable, "").strip().lower()
+    if value not in _FLAGS:
+        raise UsageError("not a switch", where=variable, expected="0, 1, true, false or empty", got=value[:40])
+    return _FLAGS[value]
+
+
+def check_environment() -> None:
+    """Warn of variables with our prefix that nothing reads, since a misspelt one would be silently ignored."""
+    flag("CUZK_TIMING")
+    for name in sorted(os.environ):
+        if name.startswith("CUZK_") and name not in VARIABLES and not name.startswith("CUZK_TEST"):
+            near = difflib.get_close_matches(name, VARIABLES, 1)
+            warnings.warn(f"{name} means nothing to cuzk" + (f"; did you mean {near[0]}?" if near else ""), stacklevel=2)
 
 
 def cpu_features() -> frozenset[str]:

@@ -101,6 +101,12 @@ class InternalError(CuzkError):
     code, kind = 8, "internal"
 
 
+class Interrupted(CuzkError):
+    """The user stopped the run."""
+
+    code, kind = 130, "interrupted"
+
+
 EXIT_CODES = {
     0: "done; true",
     1: "a well-formed proof that is false",

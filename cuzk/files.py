@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from cuzk.errors import ResourceError
+from cuzk.errors import ResourceError, UsageError
 
 
 @contextmanager
@@ -37,6 +37,31 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError):
             raise ResourceError("cannot write this file", file=path, got=error.strerror) from error
         raise
+
+
+def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
+    """Refuse, before any work, places where a result cannot or should not go.
+
+    Raises  UsageError if a directory is missing, a name is no regular file, is one of the inputs, or is named twice;
+            ResourceError if the directory cannot be written
+    """
+    taken: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        parent = path.parent if str(path.parent) else Path()
+        if not parent.is_dir():
+            raise UsageError("the directory does not exist", file=parent, where=option, hint="make it, or choose another place")
+        if path.exists() and not path.is_file():
+            raise UsageError("not a regular file: it would be replaced", file=path, where=option, hint="choose another place")
+        if any(given is not None and path.exists() and given.exists() and path.samefile(given) for given in inputs):
+            raise UsageError("an input would be overwritten", file=path, where=option, hint="choose another place")
+        real = path.resolve()
+        if real in taken:
+            raise UsageError(f"{taken[real]} and {option} name one file", file=path, hint="choose two places")
+        taken[real] = option
+        if not os.access(parent, os.W_OK):
+            raise ResourceError("the directory cannot be written", file=parent, where=option, hint="choose another place")
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -16,10 +16,10 @@ import functools
 import hashlib
 import importlib
 import os
+import pickle
 import platform
 import re
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +29,7 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core.caching import Cache, CompileResultCacheImpl
+from numba.core.serialize import dumps
 
 from cuzk import config
 
@@ -50,7 +51,7 @@ def _source(module: str) -> tuple[bytes, frozenset[str]]:
     path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
     if not path.is_file():
         return b"", frozenset()
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     found = set()
     for origin, names, plain in _IMPORT.findall(text):
         found.add(origin or plain)
@@ -86,15 +87,22 @@ def code_digest(module: str) -> str:
 
 @functools.cache
 def code_cache_dir() -> Path | None:
-    """The code cache directory, made if need be; None (with one warning) where it cannot be written."""
+    """The code cache directory, made if need be; None (with one warning) where there is none and none can be made.
+
+    One that can only be read serves what is in it.
+    """
     path = config.cache_dir() / "jit"
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            return path
+        return path
     except OSError as error:
         warnings.warn(f"compiled code is not kept: {path}: {error.strerror}; set CUZK_CACHE_DIR", stacklevel=2)
         return None
+
+
+@functools.cache
+def _warn_not_kept(path: str, reason: str) -> None:
+    warnings.warn(f"compiled code is not kept: {path}: {reason}; set CUZK_CACHE_DIR", stacklevel=3)
 
 
 class _Locator:
@@ -123,7 +131,19 @@ class _Locator:
 
 
 class _CacheImpl(CompileResultCacheImpl):
+    """Numba's, with a digest over what is kept: the linker ends the process when it is handed a damaged object file."""
+
     _locator_classes = [_Locator]  # noqa: RUF012 (Numba's protocol)
+
+    def reduce(self, cres: Any) -> tuple[bytes, bytes]:
+        payload = dumps(super().reduce(cres))
+        return hashlib.sha256(payload).digest(), payload
+
+    def rebuild(self, target_context: Any, payload: tuple[bytes, bytes]) -> Any:
+        digest, data = payload
+        if hashlib.sha256(data).digest() != digest:
+            raise ValueError("a damaged cache file")
+        return super().rebuild(target_context, pickle.loads(data))
 
 
 # Called with the name of a function that is about to be compiled because the cache has no code for it.
@@ -157,10 +177,13 @@ class _CodeCache(Cache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         # Numba reads, extends and writes the index without a lock: two processes at once could file code under a wrong signature.
-        self._impl.locator.ensure_cache_path()
-        with open(f"{self._cache_path}/.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            super().save_overload(sig, data)
+        try:
+            self._impl.locator.ensure_cache_path()
+            with open(f"{self._cache_path}/.lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                super().save_overload(sig, data)
+        except OSError as error:
+            _warn_not_kept(str(code_cache_dir()), error.strerror or str(error))
 
 
 def kernel(function: Callable[..., Any] | None = None, *, variant: str = "") -> Any:

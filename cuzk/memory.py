@@ -24,13 +24,13 @@ def predicted_peak(shape: Shape) -> int:
     """Bytes of resident memory at the peak of one proof on a CPU, parameters in the page cache not counted.
 
     The peak is either in the quotient (three vectors of the domain, plus one in lane layout) or in the multi-exponentiation of h
-    (one row of 128 bytes a point, the scalars, their digits).
+    (one row of 128 bytes a point, scalars, digits, and the 96 bytes of the parameter file that the system counts as ours).
     """
     domain = 1 << shape.domain_log2
     program = 400 << 20  # interpreter, compiler, code
     static = shape.num_bits * 13 + shape.num_elems * 80
     quotient = domain * (3 * 32 + 2 * 40)
-    multi_exponentiation = domain * (128 + 32 + 4 * 16 + 8)
+    multi_exponentiation = domain * (128 + 32 + 4 * 16 + 8 + 96)
     return program + static + max(quotient, multi_exponentiation)
 
 

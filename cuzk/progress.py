@@ -1,4 +1,4 @@
-"""Progress on stderr, with an estimate of the time left; silent where stderr is no terminal or JSON was asked for."""
+"""Progress on stderr, with an estimate of the time left: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 from tqdm import tqdm
 
+LINE_SECONDS = 10.0  # between lines where stderr is no terminal
+
 
 class Progress:
     """One bar over the whole run, made of phases with weights, and lines above it."""
@@ -17,6 +19,8 @@ class Progress:
         """`quiet`: no bar and no lines."""
         self.quiet = quiet
         self._bar: tqdm | None = None
+        self._label, self._total, self._done = "", 1.0, 0.0
+        self._began = self._last_line = 0.0
 
     def line(self, text: str) -> None:
         """A line on stderr, above the bar."""
@@ -32,6 +36,8 @@ class Progress:
         form = "{l_bar}{bar}| {elapsed} < {remaining}"
         with tqdm(total=total, desc=label, unit=unit, file=sys.stderr, bar_format=form, disable=None, dynamic_ncols=True) as bar:
             self._bar = bar
+            self._label, self._total, self._done = label, total, 0.0
+            self._began = self._last_line = time.perf_counter()
             try:
                 yield self
             finally:
@@ -43,6 +49,21 @@ class Progress:
             if label:
                 self._bar.set_description(label, refresh=False)
             self._bar.update(amount)
+            self._plain_line(amount, label)
+
+    def _plain_line(self, amount: float, label: str | None) -> None:
+        """Where tqdm draws no bar: what share is done and how long the rest may take."""
+        bar = self._bar
+        if bar is None or not bar.disable:
+            return
+        self._done += amount
+        now = time.perf_counter()
+        if now - self._last_line >= LINE_SECONDS and self._done:
+            self._last_line = now
+            elapsed = now - self._began
+            left = elapsed * (self._total - self._done) / self._done
+            share = 100 * self._done / self._total
+            print(f"{label or self._label}: {share:.0f} %, {elapsed:.0f} s, about {left:.0f} s left", file=sys.stderr, flush=True)
 
     def label(self, text: str) -> None:
         """Say what is being done."""

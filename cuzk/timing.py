@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cuzk import workers
+from cuzk import config, workers
 from cuzk.files import write_atomically
 
 # What the Rust cuzk calls the same work, so that its published breakdowns can be laid beside ours.
@@ -93,7 +93,7 @@ class Timer:
         self.spans: list[Span] = []
         self._threads = threading.local()
         self._threads.open = [self.root]
-        self._flush = os.environ.get("CUZK_TIMING", "") not in ("", "0")
+        self._flush = config.flag("CUZK_TIMING")
 
     @property
     def partition(self) -> int | None:

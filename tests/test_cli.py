@@ -88,3 +88,80 @@ def test_config_names_origins() -> None:
     done = run("config", "--json", CUZK_CPU="scalar")
     found = json.loads(done.stdout)
     assert found["cpu"] == {"value": "scalar", "origin": "environment CUZK_CPU"}
+
+
+def test_a_reader_that_left_does_not_change_the_verdict() -> None:
+    command = f"{sys.executable} -m cuzk config | true; exit ${{PIPESTATUS[0]}}"
+    assert subprocess.run(["bash", "-c", command], capture_output=True, cwd=ROOT).returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_a_full_disk_under_stdout_is_code_7(flags: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "cuzk", "config", *flags], stdout=full, stderr=subprocess.PIPE, cwd=ROOT)
+    assert done.returncode == 7
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_interrupt(flags: list[str], tmp_path: Path) -> None:
+    import os
+    import signal
+    import time
+
+    environment = {**os.environ, "CUZK_CACHE_DIR": str(tmp_path)}
+    started = subprocess.Popen(
+        [sys.executable, "-m", "cuzk", "synth-only", "--iterations", "100", *flags],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
+    )  # fmt: skip
+    time.sleep(1.5)
+    started.send_signal(signal.SIGINT)
+    out, err = started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert "Traceback" not in err
+    if flags:
+        assert json.loads(out)["error"]["code"] == 130
+    else:
+        assert out == ""
+
+
+def test_outputs_that_would_destroy_something_are_refused(tmp_path: Path) -> None:
+    source = tmp_path / "c1.json"
+    source.write_bytes((ROOT / "examples/c1-2kib.json").read_bytes())
+    before = source.read_bytes()
+    assert run("prove", str(source), "-o", str(source)).returncode == 2
+    assert source.read_bytes() == before
+    assert run("prove", str(source), "-o", "/dev/null").returncode == 2
+    assert run("prove", str(source), "-o", str(tmp_path / "x"), "--timings", str(tmp_path / "x")).returncode == 2
+    assert not (tmp_path / "x").exists()
+
+
+def test_pipes_are_refused_at_once() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m cuzk inspect <(cat README.md)"], capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
+    assert done.returncode == 2
+    assert "regular file" in done.stderr
+
+
+@pytest.mark.parametrize(("value", "code"), [("1", 0), ("true", 0), ("false", 0), ("0", 0), ("", 0), ("yes", 2), ("2", 2)])
+def test_switches_are_parsed(value: str, code: int) -> None:
+    assert run("config", CUZK_TIMING=value).returncode == code
+
+
+def test_a_misspelt_variable_is_named() -> None:
+    done = run("config", CUZK_CPUU="scalar")
+    assert done.returncode == 0
+    assert "CUZK_CPUU means nothing to cuzk; did you mean CUZK_CPU?" in done.stderr
+
+
+def test_ascii_locales_work() -> None:
+    done = run("shape", "2KiB", LC_ALL="POSIX", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert done.returncode == 0, done.stderr
+
+
+def test_json_leaves_progress_on_stderr() -> None:
+    done = run("prove", "tests/vectors/groth16/cubic/circuit.json", "-o", "/tmp/never.bin", "--params", "tests/vectors", "--json")
+    assert done.returncode == 5
+    assert json.loads(done.stdout)["error"]["kind"] == "parameters"

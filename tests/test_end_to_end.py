@@ -114,7 +114,7 @@ def test_an_unsatisfied_circuit_is_refused(tmp_path: Path) -> None:
     bad.write_text(json.dumps(content))
     with pytest.raises(CuzkError) as caught:
         run("prove", bad, "-o", tmp_path / "proof.bin", "--params", tmp_path)
-    assert caught.value.phase == "eval_abc"
+    assert (caught.value.code, caught.value.phase) == (4, "eval_abc")
     assert not (tmp_path / "proof.bin").exists()
 
 

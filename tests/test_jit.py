@@ -120,3 +120,15 @@ def test_two_processes_fill_the_cache_at_once(tmp_path: Path) -> None:
         assert process.returncode == 0
         assert out.endswith("42\n")
     assert run(root, CUZK_CACHE_DIR=cache) == "42\n"
+
+
+def test_a_flipped_byte_in_kept_code_is_a_miss(tmp_path: Path) -> None:
+    root, cache = package(tmp_path), tmp_path / "cache"
+    run(root, CUZK_CACHE_DIR=str(cache))
+    (data,) = (cache / "jit").rglob("*.nbc")
+    content = bytearray(data.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 7] = b"\xff" * 7
+    data.write_bytes(content)
+    assert run(root, CUZK_CACHE_DIR=str(cache)) == "compiled kernels.probe.twice\n42\n"
+    assert run(root, CUZK_CACHE_DIR=str(cache)) == "42\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 from collections.abc import Callable
@@ -19,10 +18,10 @@ from cuzk.circuits.hints import hints
 from cuzk.circuits.template import Shape, Witness
 from cuzk.circuits.witness import Hints
 from cuzk.commands.choices import Ids, choose_device, chosen_partitions
-from cuzk.errors import CuzkError, InternalError, ResourceError, UsageError
+from cuzk.errors import CuzkError, InternalError, UsageError
 from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
-from cuzk.files import write_atomically
+from cuzk.files import check_outputs, write_atomically
 from cuzk.formats import c1, c1_check, circuit, randomness, shapes
 from cuzk.groth16 import prove as groth16
 from cuzk.groth16.proof import PROOF_BYTES, Proof
@@ -75,12 +74,13 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     Raises  CuzkError of the kind that fits; then nothing was written.
     """
     timer = Timer(start)
-    progress = Progress(quiet=options.as_json)
+    progress = Progress()
     timer.started()
     progress.announce_compilation()
     device = choose_device(options.device)
     settings = variants.apply(Settings(), options.opts, variants.PROOF, device=device)
-    _check_output(options.proof_file)
+    outputs = {"-o": options.proof_file, "--timings": options.timings, "--trace": options.trace}
+    check_outputs(outputs, [options.input_file, options.unsafe_randomness])
     job = _circuit_job(options, timer, progress) if circuit.is_circuit(options.input_file) else _c1_job(options, timer, progress)
     scalars = _randomness(options, job.partitions)
     _check_memory(options, job.shape, settings)
@@ -112,17 +112,6 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     if not options.as_json:
         print(timer.table(), file=sys.stderr)
     return result
-
-
-def _check_output(path: Path) -> None:
-    """The proof's place must be writable before hours of work, not after."""
-    parent = path.parent if str(path.parent) else Path()
-    if not parent.is_dir():
-        raise UsageError("the proof's directory does not exist", file=parent, hint="make it, or choose another -o")
-    if path.is_dir():
-        raise UsageError("the proof's name is a directory", file=path, hint="choose another -o")
-    if not os.access(parent, os.W_OK):
-        raise ResourceError("the proof's directory cannot be written", file=parent, hint="choose another -o")
 
 
 def _c1_job(options: Options, timer: Timer, progress: Progress) -> Job:

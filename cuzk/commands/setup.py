@@ -18,7 +18,7 @@ def run(target: str, directory: Path, toxic_waste: Path | None, fresh: bool, dev
 
     if toxic_waste is not None and fresh:
         raise UsageError("--toxic-waste and --random exclude each other")
-    progress = Progress(quiet=as_json)
+    progress = Progress()
     progress.announce_compilation()
     choose_device(device)
     path = Path(target)

@@ -9,9 +9,9 @@ from cuzk.progress import Progress
 from cuzk.r1cs import digest
 
 
-def run(sector_size: int, with_digest: bool, quiet: bool) -> dict[str, Any]:
+def run(sector_size: int, with_digest: bool) -> dict[str, Any]:
     """Keys as in the Rust stack's digest files, and `groth16_rows`, `domain_log2`; all digests only if asked for."""
-    progress = Progress(quiet=quiet)
+    progress = Progress()
     progress.announce_compilation()
     shape = shapes.load_or_record(sector_size, progress)
     if with_digest:

@@ -15,11 +15,12 @@ from cuzk.circuits import synthesis
 from cuzk.circuits.hints import hints
 from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape
+from cuzk.commands.choices import Ids
 from cuzk.commands.synthesis_runs import Runs, Times, fingerprint
 from cuzk.counters import Counters
 from cuzk.errors import FalseInput, InternalError, UsageError
 from cuzk.fixture import fabricate
-from cuzk.formats import c1, shapes
+from cuzk.formats import c1, c1_check, shapes
 from cuzk.formats.c1 import C1
 from cuzk.memory import measured_peak, parse_bytes, refuse_over, synthesis_needs
 from cuzk.noise import Watch
@@ -90,6 +91,8 @@ def _content(options: Options, timer: Timer, progress: Progress) -> tuple[C1, st
         return made, f"made up, {its_sector.name}"
     with timer.phase("read_c1"):
         content = c1.load(options.c1_file or Path(str(resources.files("cuzk") / "data" / EXAMPLE)))
+    with timer.phase("check_c1"):
+        _check(content, progress)
     return content, str(options.c1_file or f"packaged {EXAMPLE}")
 
 
@@ -104,6 +107,19 @@ class Plan:
     def as_dict(self) -> dict[str, int]:
         """For JSON, with the peak measured until now."""
         return {"budget": self.budget, "predicted_peak": self.predicted, "measured_peak": measured_peak()}
+
+
+def _check(content: C1, progress: Progress) -> None:
+    """Natively check what the C1 claims, as `prove` does, where the file says under which rules.
+
+    Raises  FalseInput
+    """
+    try:
+        replica = Ids().resolve(content)
+    except UsageError as error:
+        progress.line(f"the C1 was not checked: {error.message}")
+        return
+    c1_check.check(content, replica)
 
 
 def _plan(options: Options, shape: Shape, content: C1, partitions: list[int], chosen: Sequence[Settings]) -> Plan:
@@ -132,7 +148,7 @@ def run(options: Options, start: float) -> dict[str, Any]:
     Raises  UsageError; ResourceError if memory does not suffice; FalseInput if a row does not hold; InternalError if settings
             disagree about the result
     """
-    timer, progress = Timer(start), Progress(quiet=options.as_json)
+    timer, progress = Timer(start), Progress()
     timer.started()
     chosen = _settings(options)
     progress.announce_compilation()

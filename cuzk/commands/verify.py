@@ -39,7 +39,7 @@ def verify_command(options: Options) -> dict[str, Any]:
 
     Raises  MalformedInput (exit 3) for wrong lengths, encodings and inputs; UsageError for options that do not fit together
     """
-    progress = Progress(quiet=options.as_json)
+    progress = Progress()
     progress.announce_compilation()
     if options.c1_file is not None:
         return _against_c1(options, options.c1_file, progress)

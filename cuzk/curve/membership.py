@@ -57,7 +57,7 @@ class Membership:
     def first_outside(self, points_mont: U64) -> int | None:
         """Index of a point that is not in the subgroup, or None; points of the curve, uint64[n, limbs], infinity allowed.
 
-        With more than FEW points it is the first one except with a small probability; one outside passes with at most 2^-64.
+        With more than FEW points it need not be the first one; a set with one outside passes with a probability of at most 2^-64.
         """
         if len(points_mont) <= FEW:
             return self._first_one_by_one(points_mont)

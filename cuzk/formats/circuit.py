@@ -20,6 +20,7 @@ from cuzk.errors import MalformedInput
 from cuzk.field.limbs import fr_mont
 from cuzk.field.params import R
 from cuzk.formats import strict_json
+from cuzk.r1cs.digest import digest
 
 HIDDEN = "(a witness value, not shown)"
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,64}")
@@ -104,6 +105,8 @@ def load(path: Path) -> tuple[Shape, Witness]:
         a, b, c = (reader.combination(part, f"$.rows[{r}][{i}]", handles) for i, part in enumerate(parts))
         cs.enforce(a, b, c)
     shape = library.shape(name, cs, facts={"kind": "circuit"})
+    if "digest" in document and document["digest"] != (computed := digest(shape)["digest"]):
+        reader.fail("the rows are not those of the digest in the file", "$.digest", computed, document["digest"])
     witness = Witness(inputs_mont=fr_mont(inputs), bits=np.zeros(0, np.uint8), elems_mont=fr_mont(aux))
     return shape, witness
 

@@ -49,7 +49,7 @@ def _place(path: Path) -> Path:
 def recall(path: Path, identity: Identity) -> Checked | None:
     """What is remembered of this very file; None where nothing is, or it has changed since, or the memory is unreadable."""
     try:
-        content = json.loads(_place(path).read_text())
+        content = json.loads(_place(path).read_text(encoding="utf-8"))
         if content["version"] != VERSION or content["path"] != str(path.resolve()) or Identity(**content["identity"]) != identity:
             return None
         digests = {str(k): str(v) for k, v in content["checked"]["digests"].items()}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cuzk import config
 from cuzk.circuits.template import Shape, Witness
 from cuzk.curve import g1, g2
-from cuzk.errors import InternalError
+from cuzk.errors import FalseInput, InternalError
 from cuzk.field.limbs import FR_LIMBS
 from cuzk.field.params import R
 from cuzk.groth16.keys import VerifyingKey
@@ -125,7 +125,7 @@ def prove(
     Domain  witness and rows in Montgomery form; the key's points as in the file
     Alias   `rows` is emptied and its arrays consumed
     Source  see the module; A = alpha + Σ z A_i + r delta, B = beta + Σ z B_i + s delta, C = L + H + s A + r B' − r s delta
-    Raises  InternalError if the circuit is not satisfied by the witness
+    Raises  FalseInput if a circuit file's own assignment is false; InternalError if a witness that we made does not hold
     Spec    cuzk.spec.groth16.prove
     """
 
@@ -162,6 +162,9 @@ def _h_sum(
     with timer.phase("check"):
         false_row = evaluation.first_false_row(shape, a, b, c)
         if false_row is not None:
+            if shape.facts.get("kind") == "circuit":
+                message, hint = "the assignment in the file does not satisfy the circuit", "mend inputs, aux or rows of the file"
+                raise FalseInput(message, where=str(false_row), phase="eval_abc", hint=hint)
             raise InternalError("the witness does not satisfy the circuit", where=str(false_row), phase="eval_abc")
         step("eval_abc")
     with timer.phase("ntt_h"):

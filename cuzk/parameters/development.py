@@ -251,7 +251,7 @@ def _only_one(lock: Path, what: str, progress: Progress) -> Iterator[None]:
 
 def _holder(lock: Path) -> str:
     try:
-        pid, since = lock.read_text().split()
+        pid, since = lock.read_text(encoding="utf-8").split()
         return f"process {int(pid)} (for {max(0, time.time() - int(since)):.0f} s)"
     except (OSError, ValueError):
         return "another process"

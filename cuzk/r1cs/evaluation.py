@@ -46,7 +46,7 @@ class FalseRow(NamedTuple):
     row_in_segment: int
 
     def __str__(self) -> str:
-        return f"row {self.row}: {self.segment}, its row {self.row_in_segment}"
+        return f"row {self.row}" + (f": {self.segment}, its row {self.row_in_segment}" if self.segment else "")
 
 
 class _Task(NamedTuple):

@@ -189,3 +189,12 @@ def test_describe_counts() -> None:
     facts = circuit.describe(VECTORS / "groth16/full-domain/circuit.json")
     assert facts["groth16_rows"] == 256
     assert facts["domain_log2"] == 8
+
+
+def test_a_digest_of_other_rows_is_refused(tmp_path):
+    content = json.loads((VECTORS / "groth16/cubic/circuit.json").read_text())
+    content["digest"] = "00" * 32
+    (tmp_path / "c.json").write_text(json.dumps(content))
+    with pytest.raises(MalformedInput) as caught:
+        circuit.load(tmp_path / "c.json")
+    assert caught.value.where == "$.digest"
