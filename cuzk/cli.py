@@ -54,8 +54,8 @@ class RegularFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """To a path."""
-        path = super().convert(value, param, ctx)
-        if not Path(path).is_file():
+        path: Any = super().convert(value, param, ctx)
+        if not path.is_file():
             self.fail(f"{value!r} is a pipe or a device: give a regular file", param, ctx)
         return path
 
@@ -236,7 +236,7 @@ def explain(size: int | None, as_json: bool) -> None:
     """
     from cuzk.commands import explain as command
 
-    emit(command.run(size, as_json), as_json, command.text)
+    emit(command.run(size), as_json, command.text)
 
 
 @cli.command()

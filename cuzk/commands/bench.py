@@ -55,7 +55,7 @@ def run(options: Options) -> dict[str, Any]:
     """
     began = time.perf_counter()
     choose_device(options.device)
-    progress = Progress(quiet=options.as_json)
+    progress = Progress()
     progress.announce_compilation()
     if options.peers:
         arkworks.module()

@@ -146,9 +146,9 @@ def _sorted(table: str, lines: dict[str, Share]) -> list[tuple[str, Share]]:
     return list(lines.items()) if table == "layer" else sorted(lines.items(), key=lambda item: -item[1].rows)
 
 
-def run(size: int | None, quiet: bool) -> dict[str, Any]:
+def run(size: int | None) -> dict[str, Any]:
     """The tables of a sector size (default: 2 KiB)."""
-    progress = Progress(quiet=quiet)
+    progress = Progress()
     return explain(shapes.load_or_record(size or SECTORS[0].size, progress))
 
 

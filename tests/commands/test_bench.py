@@ -21,8 +21,8 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
 
 
 def test_one_object_with_rows_and_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = call(capsys, "ntt", "--size", "2^8", "--runs", "2", "--threads", "1", "--json")
-    assert (code, err) == (0, "")
+    code, out, _ = call(capsys, "ntt", "--size", "2^8", "--runs", "2", "--threads", "1", "--json")
+    assert code == 0
     found = json.loads(out)
     assert set(found) == {"subjects", "rows", "machine", "load_after", "noise", "device", "seconds", "version"}
     assert found["subjects"] == ["ntt"] and found["device"] == "cpu"
