@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import sys
 import time
 import traceback
@@ -16,7 +15,7 @@ from typing import Any
 
 import click
 
-from cuzk import __version__
+from cuzk import __version__, signals
 from cuzk.config import check_environment
 from cuzk.errors import EXIT_CODES, CuzkError, InternalError, Interrupted, ResourceError, UsageError
 
@@ -370,13 +369,14 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json, debug = "--json" in arguments, "--debug" in arguments
     warnings.showwarning = _show_warning
+    signals.install()
     try:
         check_environment()
         code = cli.main(arguments, prog_name="cuzk", standalone_mode=False) or 0
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else 1
     except (KeyboardInterrupt, click.Abort):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signals.finish()
         code = _fail(Interrupted("interrupted; nothing was written"), as_json)
     except Exception as error:
         if debug:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
-from cuzk import config
+from cuzk import config, signals
 
 T = TypeVar("T")
 
@@ -73,6 +73,7 @@ def run(task: Callable[..., T], arguments: Iterable[tuple[Any, ...]], threads: i
     calls = list(arguments)
     if threads == 1 or len(calls) <= 1:
         for a in calls:
+            signals.check()
             yield task(*a)
         return
     if (watcher := observer) is None:
@@ -82,6 +83,7 @@ def run(task: Callable[..., T], arguments: Iterable[tuple[Any, ...]], threads: i
         futures = [_pool(threads).submit(_observed, watcher, origin, task, *a) for a in calls]
     try:
         for future in futures:
+            signals.check()
             yield future.result()
     finally:
         for future in futures:

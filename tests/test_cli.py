@@ -104,8 +104,8 @@ def test_a_full_disk_under_stdout_is_code_7(flags: list[str]) -> None:
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("flags", [[], ["--json"]])
-def test_interrupt(flags: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("flags", "name"), [([], "SIGINT"), (["--json"], "SIGINT"), (["--json"], "SIGTERM")])
+def test_interrupt(flags: list[str], name: str, tmp_path: Path) -> None:
     import os
     import signal
     import time
@@ -116,6 +116,8 @@ def test_interrupt(flags: list[str], tmp_path: Path) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
     )  # fmt: skip
     time.sleep(1.5)
+    started.send_signal(getattr(signal, name))
+    time.sleep(0.1)
     started.send_signal(signal.SIGINT)
     out, err = started.communicate(timeout=60)
     assert started.returncode == 130

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "cuzk"
 # Lower layers first; a module may import from its own layer and the ones below it.
 LAYERS = [
     {
-        *("errors", "config", "files", "jit", "workers", "progress", "timing", "spec", "pages", "cuda", "device"),
+        *("errors", "config", "files", "jit", "workers", "progress", "timing", "spec", "pages", "signals", "cuda", "device"),
         *("cgroup", "counters", "noise", "report_page", "statistics", "variants"),
     },
     {"field"},

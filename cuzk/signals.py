@@ -1,0 +1,53 @@
+"""Stopping on SIGINT and SIGTERM: in order, once, and surely.
+
+Python raises KeyboardInterrupt wherever the main thread happens to be, which may be inside a callback of the compiler that loses
+it. So the signal is remembered as well, and `check` raises it again at the next safe place: between tasks and before a rename.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+_AGAIN_SECONDS = 2.0  # a second signal within this time is taken for the same wish, so that it does not break the clean-up
+_received: list[float] = []
+
+
+def install() -> None:
+    """Take over both signals. Only the command line does this; outside of the main thread it cannot be done."""
+    _received.clear()
+    if threading.current_thread() is not threading.main_thread():
+        return
+    sys.unraisablehook = _silent_if_stopped
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+
+
+def _silent_if_stopped(lost: Any) -> None:
+    if not isinstance(lost.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+
+
+def _stop(number: int, frame: Any) -> None:
+    now = time.monotonic()
+    first = not _received or now - _received[-1] > _AGAIN_SECONDS
+    _received.append(now)
+    if first:
+        raise KeyboardInterrupt
+
+
+def check() -> None:
+    """Raise KeyboardInterrupt if a signal came and was lost."""
+    if _received:
+        raise KeyboardInterrupt
+
+
+def finish() -> None:
+    """The run is being ended: further signals change nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
