@@ -25,3 +25,10 @@ def test_another_process_is_seen() -> None:
     subprocess.run([sys.executable, "-c", "import time\nt=time.time()\nwhile time.time()<t+0.6: pass"], check=True)
     found = watch.report()
     assert found["others"] > 0.2 and found["busy"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/stat")
+def test_own_processes_can_be_told_from_others() -> None:
+    without, watch = Watch(), Watch(with_children=True)
+    subprocess.run([sys.executable, "-c", "import time\nt=time.time()\nwhile time.time()<t+0.6: pass"], check=True)
+    assert watch.report()["others"] < without.report()["others"] - 0.2

@@ -70,7 +70,7 @@ def run(options: Options) -> dict[str, Any]:
     found = machine.describe((arkworks.PACKAGE,) if options.peers else ())
     noise = {}
     for subject in subjects:
-        watch = Watch()
+        watch = Watch(with_children=True)
         for row in importlib.import_module(f"cuzk.bench.{subject}").run(request):
             rows.append({"subject": subject, **row})
         noise[subject] = watch.report()
