@@ -25,6 +25,25 @@ SUBJECTS = {
     "prove": "Proofs as whole processes, and the check of one",
     "setup": "Development parameters",
 }
+NOTES = {
+    "ntt": """
+The floor of a butterfly is an Fr product on operands in cache, and both elements loaded from memory and stored again, each
+measured in the same run. A pass keeps its block in the cache over ten or eleven layers, so a butterfly can stay below that floor;
+how far it is from the product alone stands beside it.
+""",
+    "msm": """
+Dense random scalars. The points stand in the rows that the routine reads, as the peer's stand in its own objects, before the
+clock starts. The peer runs in the same rounds, by turns, on the same CPU.
+""",
+    "synth": """
+From a C1 in memory to the witness, A·z, B·z and C·z. With arrays *made before* it overwrites touched memory, as in a prover
+after its phase `presize`.
+""",
+    "prove": """
+`cuzk prove` of the packaged example with development parameters, timed from outside, the interpreter's start and end included.
+Peak memory is what the system reports of the process: pages of the mapped parameter file that are in memory count.
+""",
+}
 CARDS = {
     "h200-ntt.json": "Transforms and quotient",
     "h200-msm.json": "Sums of points",
@@ -177,7 +196,7 @@ def facts(row: dict[str, Any]) -> str:
 
 def subject(name: str, title: str) -> str:
     """All rows of a subject, on each path that was measured."""
-    text = f"## {title}\n"
+    text = f"## {title}\n" + NOTES.get(name, "")
     for file in (f"cpu-{name}.json", f"cpu-{name}-scalar.json"):
         found = read(file)
         if found is None:
