@@ -59,6 +59,12 @@ class CuzkError(Exception):
         return {k: v if isinstance(v := getattr(self, k), int | str | None) else str(v) for k in keys}
 
 
+def recast(error: CuzkError, kind: type[CuzkError]) -> CuzkError:
+    """The same message under another exit code: a damaged parameter file is malformed input where it is the input."""
+    parts = ("file", "where", "expected", "got", "hint", "phase", "partition")
+    return kind(error.message, **{part: getattr(error, part) for part in parts})
+
+
 class UsageError(CuzkError):
     """Options that contradict each other or name something unknown."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,20 @@ from typing import IO
 
 from cuzk import signals
 from cuzk.errors import ResourceError, UsageError
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """A regular file, open for reading. A pipe without a writer would block for ever, and a device may never end.
+
+    Raises  OSError if it cannot be opened or is no regular file
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+    raise OSError(errno.EINVAL, f"{kinds.get(stat.S_IFMT(mode), 'something else')}, not a regular file", str(path))
 
 
 @contextmanager

@@ -67,6 +67,11 @@ class PorepShape:
         return TreeShape(self.tree.leaves, 2)
 
     @property
+    def public_inputs(self) -> int:
+        """Without ONE: replica_id, comm_d, comm_r, and of each challenge its parents and four indices of its own."""
+        return 3 + self.challenges * (DRG_DEGREE + EXPANDER_DEGREE + 4)
+
+    @property
     def identifier(self) -> str:
         """The string whose SHA-256 names Filecoin's parameter files; spaces and punctuation are exact."""
         graph = (

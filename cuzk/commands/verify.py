@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cuzk.commands.choices import Ids, chosen_partitions
-from cuzk.errors import MalformedInput, UsageError
+from cuzk.errors import MalformedInput, ParametersError, UsageError, recast
 from cuzk.field.params import R
-from cuzk.formats import c1, vk
+from cuzk.files import open_regular
+from cuzk.formats import c1, recognise, strict_json, vk
 from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import PROOF_BYTES, Proof, decode_proofs
 from cuzk.groth16.verify import verify_many
-from cuzk.parameters import policy
+from cuzk.parameters import identify, policy
 from cuzk.progress import Progress
 
 SCALAR_HEX = 64
@@ -47,14 +47,25 @@ def verify_command(options: Options) -> dict[str, Any]:
         raise UsageError(
             "nothing to verify against", expected="--c1 C1, or --vk VK with --inputs FILE", hint="see cuzk verify --help"
         )
-    key, trailing = _key_file(options.vk_file)
+    key, facts = _key_file(options.vk_file)
     lists, proofs = _explicit(options.inputs_file, options.proof_file)
-    return _result(key, proofs, lists, {"vk": str(options.vk_file), "vk_trailing_bytes": trailing})
+    return _result(key, proofs, lists, facts)
 
 
-def _key_file(path: Path) -> tuple[VerifyingKey, int]:
-    found = vk.read(path)
-    return found.key, found.trailing_bytes
+def _key_file(path: Path) -> tuple[VerifyingKey, dict[str, Any]]:
+    """The key in a `.vk` file or at the head of a parameter file, and what is to be said of the file.
+
+    Raises  MalformedInput if it is damaged, as what it means to be
+    """
+    facts = {"vk": str(path), "vk_kind": "vk"}
+    if recognise.kind_of(path) != "params":
+        found = vk.read(path)
+        return found.key, {**facts, "vk_trailing_bytes": found.trailing_bytes}
+    try:
+        file = identify.open_whole(path)
+        return file.read_vk(), {**facts, "vk_kind": "params", "vk_trailing_bytes": file.trailing}
+    except ParametersError as error:
+        raise recast(error, MalformedInput) from None
 
 
 def _against_c1(options: Options, c1_file: Path, progress: Progress) -> dict[str, Any]:
@@ -66,19 +77,20 @@ def _against_c1(options: Options, c1_file: Path, progress: Progress) -> dict[str
     partitions = chosen_partitions(replica.partitions, options.partition)
     proofs = decode_proofs(options.proof_file.read_bytes(), len(partitions), file=options.proof_file)
     if options.vk_file is not None:
-        key, trailing = _key_file(options.vk_file)
+        key, facts = _key_file(options.vk_file)
     else:
-        key, trailing = policy.verifying_key(replica.sector.size, options.params, progress), 0
+        key, facts = policy.verifying_key(replica.sector.size, options.params, progress), {"vk_trailing_bytes": 0}
     lists = [replica.public_inputs(k) for k in partitions]
-    return _result(key, proofs, lists, {"ids_checked": replica.ids_checked, "vk_trailing_bytes": trailing})
+    return _result(key, proofs, lists, {"ids_checked": replica.ids_checked, **facts})
 
 
 def _explicit(inputs_file: Path, proof_file: Path | None) -> tuple[list[list[int]], list[Proof]]:
     """Input lists and proofs of the three forms of `--inputs`."""
     try:
-        content = json.loads(inputs_file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise MalformedInput("not JSON", file=inputs_file, got=str(error)[:120]) from None
+        with open_regular(inputs_file) as file:
+            content = strict_json.parse(file.read(), inputs_file)
+    except OSError as error:
+        raise MalformedInput("the inputs cannot be read", file=inputs_file, got=error.strerror) from None
     if isinstance(content, list):
         if proof_file is not None:
             raise UsageError("these inputs carry their proofs: leave PROOF out", file=inputs_file)
@@ -106,7 +118,9 @@ def _explicit(inputs_file: Path, proof_file: Path | None) -> tuple[list[list[int
 
 def _member(value: Any, key: str, where: str, file: Path) -> Any:
     if not isinstance(value, dict) or key not in value:
-        raise MalformedInput("missing key", file=file, where=where, expected=f'an object with "{key}"', got=type(value).__name__)
+        shown = strict_json.shown(value)
+        raise MalformedInput("missing key", file=file, where=where, expected=f'an object with "{key}"', got=shown)
+    strict_json.refuse_repeated(value, file, where)
     return value[key]
 
 
@@ -122,7 +136,7 @@ def _hex(value: Any, size: int, where: str, file: Path) -> bytes:
 
 def _scalars(value: Any, where: str, file: Path) -> list[int]:
     if not isinstance(value, list):
-        raise MalformedInput("not a list", file=file, where=where, expected="public inputs as hex", got=type(value).__name__)
+        raise MalformedInput("not a list", file=file, where=where, expected="public inputs as hex", got=strict_json.shown(value))
     out = []
     for i, word in enumerate(value):
         scalar = int.from_bytes(_hex(word, SCALAR_HEX // 2, f"{where}[{i}]", file), "little")
@@ -149,5 +163,6 @@ def verify_text(result: dict[str, Any]) -> str:
     if result.get("ids_checked") is False:
         lines.append("ids: not cross-checked (give --miner and --sector)")
     if result.get("vk_trailing_bytes"):
-        lines.append(f"the verifying key file carries {result['vk_trailing_bytes']} trailing bytes")
+        kind = "parameter" if result["vk_kind"] == "params" else "verifying key"
+        lines.append(f"the {kind} file carries {result['vk_trailing_bytes']} trailing bytes")
     return "\n".join(lines)

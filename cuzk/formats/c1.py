@@ -8,6 +8,7 @@ Source  rust-filecoin-proofs-api at 0e64ce8: src/seal.rs 171-180; rust-fil-proof
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuzk.errors import MalformedInput, UsageError
+from cuzk.files import open_regular
 from cuzk.formats import c1_bincode, c1_json, strict_json
 from cuzk.formats.c1_layout import COMMITMENTS, Records, address, at_least_r, leaves, shape_tag
 from cuzk.formats.registry import RegisteredProof
@@ -197,10 +199,11 @@ def load(path: Path | str) -> C1:
     """
     path = Path(path)
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise MalformedInput("larger than any C1", file=path, expected=f"at most {MAX_BYTES} bytes", got=size)
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                raise MalformedInput("larger than any C1", file=path, expected=f"at most {MAX_BYTES} bytes", got=size)
+            data = file.read()
     except OSError as error:
         raise UsageError("cannot read the C1", file=path, got=error.strerror) from None
     return loads(data, str(path))

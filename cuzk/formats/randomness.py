@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cuzk.errors import MalformedInput
+from cuzk.formats import strict_json
 from cuzk.formats.scalars import json_kind, read_object, scalar
 
 WHAT = "the randomness file"
@@ -30,6 +31,7 @@ def read(path: Path, partitions: Iterable[int]) -> dict[int, tuple[int, int]]:
         where = f"$.randomness[{i}]"
         if not isinstance(entry, dict):
             raise MalformedInput(f"{WHAT} has the wrong form", file=path, where=where, expected="an object", got=json_kind(entry))
+        strict_json.refuse_repeated(entry, path, where)
         partition = entry.get("partition")
         if type(partition) is not int or not 0 <= partition < 1 << 32:
             got = "nothing" if partition is None else json_kind(partition)

@@ -5,13 +5,15 @@ A scalar is 64 hexadecimal digits (an optional `0x` before them): 32 bytes littl
 
 from __future__ import annotations
 
-import json
+import os
 from pathlib import Path
 from typing import Any, NoReturn
 
 from cuzk.errors import MalformedInput
 from cuzk.field.limbs import FR_BYTES
 from cuzk.field.params import R
+from cuzk.files import open_regular
+from cuzk.formats import strict_json
 
 MAX_BYTES = 64 << 20  # of a file of scalars; guards against a wrong file
 
@@ -23,26 +25,30 @@ def _refuse(message: str, path: Path, where: str | None, expected: str, got: str
 def read_object(path: Path, what: str) -> dict[str, Any]:
     """The JSON object in a file. `what` names the kind of file in messages.
 
-    Raises  MalformedInput if the file cannot be read, is no JSON or no object; the message has a position, never content.
+    Raises  MalformedInput if the file cannot be read, is no JSON or no object, or repeats a key; the message has a position,
+            never content
     """
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            _refuse(f"{what} is too large", path, None, f"at most {MAX_BYTES} bytes", f"{size} bytes")
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                _refuse(f"{what} is too large", path, None, f"at most {MAX_BYTES} bytes", f"{size} bytes")
+            data = file.read()
     except OSError as error:
         _refuse(f"{what} cannot be read", path, None, "a readable JSON file", error.strerror or "an I/O error")
     try:
-        content = json.loads(data)
-    except json.JSONDecodeError as error:
-        _refuse(f"{what} is not JSON", path, f"line {error.lineno}, column {error.colno}", "a JSON object", "a syntax error")
-    except UnicodeDecodeError as error:
-        _refuse(f"{what} is not JSON", path, f"byte {error.start}", "UTF-8 text", "other bytes")
-    except (ValueError, RecursionError):
-        _refuse(f"{what} is not JSON", path, None, "a JSON object", "numbers or nesting out of bounds")
+        content = strict_json.parse(data, path)
+    except MalformedInput as error:
+        _refuse(f"{what} is not JSON", path, error.where, "a JSON object", _reason(error))
     if not isinstance(content, dict):
         _refuse(f"{what} has the wrong form", path, "$", "a JSON object", json_kind(content))
+    strict_json.refuse_repeated(content, path, "$")
     return content
+
+
+def _reason(error: MalformedInput) -> str:
+    """Why bytes are no JSON, without any of them."""
+    return "a syntax error" if error.message == "invalid JSON" else error.message
 
 
 def scalar(value: object, path: Path, where: str, what: str) -> int:

@@ -20,14 +20,15 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
 import numpy as np
 
 from cuzk.curve import encoding
 from cuzk.errors import ParametersError
 from cuzk.field.limbs import U8
-from cuzk.formats import manifest, vk
+from cuzk.files import open_regular
+from cuzk.formats import vk
 from cuzk.formats.remember import Identity
 from cuzk.groth16.crs import COUNT_BYTES, POINT_BYTES, VECTORS, VK_FIXED_BYTES, Lengths
 from cuzk.groth16.keys import VerifyingKey
@@ -43,10 +44,10 @@ def map_file(path: Path) -> tuple[U8, os.stat_result]:
     """The bytes of a file, and its status when it was opened.
 
     Alias   the array is writable for Numba's sake (a read-only one is another type); a write would stay in this process
-    Raises  ParametersError if the file is absent, empty or cannot be read
+    Raises  ParametersError if the file is absent, empty, no regular file, or cannot be read
     """
     try:
-        with path.open("rb") as handle:
+        with open_regular(path) as handle:
             stat = os.fstat(handle.fileno())
             if stat.st_size == 0:
                 raise ParametersError(
@@ -92,6 +93,7 @@ class ParamsFile:
         self.size = stat.st_size
         self.identity = Identity.of(stat)
         self._offsets: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
         self.lengths = self._read_counts(circuit)
         self.trailing = self.size - self.lengths.file_bytes
 
@@ -99,34 +101,54 @@ class ParamsFile:
         """The count at `offset`, which starts a vector of points of `width` bytes that must end within the file."""
         need = offset + COUNT_BYTES
         count = int.from_bytes(self.data[offset:need].tobytes(), "big") if need <= self.size else 0
+        self._offsets[name], self._counts[name] = need, count
         need += width * count
         if need > self.size:
-            raise ParametersError(
-                "the file is cut short, damaged or no parameter file",
-                file=self.path,
-                where=f"vector {name}, count at byte {offset}",
-                expected=f"{self.expected.file_bytes if self.expected else f'at least {need}'} bytes",
-                got=f"{self.size} bytes",
-                hint=AGAIN,
-            )
-        self._offsets[name] = offset + COUNT_BYTES
+            raise self._misfit(name, count, need)
         return count
 
+    def _misfit(self, name: str, count: int, need: int) -> ParametersError:
+        """The error for a vector that ends beyond the file: bytes are missing, or this count or an earlier one is wrong."""
+        wanted = self.expected
+        offset = self._offsets[name] - COUNT_BYTES
+        if wanted is not None and self.size == wanted.file_bytes:
+            for known, have in self._counts.items():
+                if have != (want := wanted.ic if known == "ic" else wanted.vector(known)):
+                    return self._wrong_count(known, want, have)
+        if (have := self._counts.get("h", 0)) & (have + 1):
+            return self._wrong_count("h", "one less than a power of two", have)
+        if name == "b_g2" and count != self._counts["b_g1"]:
+            return self._unequal()
+        return ParametersError(
+            "the parameter file is cut short, or one of its counts is damaged",
+            file=self.path,
+            where=f"vector {name}, {count} points by the count at byte {offset}",
+            expected=f"{wanted.file_bytes if wanted else f'at least {need}'} bytes",
+            got=f"{self.size} bytes",
+            hint=AGAIN,
+        )
+
+    def _wrong_count(self, name: str, expected: object, got: int) -> ParametersError:
+        return ParametersError(
+            f"the parameter file is damaged: the length of its vector {name} is wrong",
+            file=self.path,
+            where=f"count at byte {self._offsets[name] - COUNT_BYTES}",
+            expected=expected,
+            got=got,
+            hint=AGAIN,
+        )
+
+    def _unequal(self) -> ParametersError:
+        return self._wrong_count("b_g2", f"{self._counts['b_g1']}, as many as in b_g1", self._counts["b_g2"])
+
     def _read_counts(self, circuit: str) -> Lengths:
-        counts: dict[str, int] = {}
+        counts = self._counts
         offset = VK_FIXED_BYTES - COUNT_BYTES
         for name, group in (("ic", "g1"), *VECTORS):
-            counts[name] = self._count(name, offset, POINT_BYTES[group])
-            offset = self._offsets[name] + POINT_BYTES[group] * counts[name]
+            count = self._count(name, offset, POINT_BYTES[group])
+            offset = self._offsets[name] + POINT_BYTES[group] * count
         if counts["b_g1"] != counts["b_g2"]:
-            raise ParametersError(
-                "the file is damaged: its two B vectors differ in length",
-                file=self.path,
-                where=f"count at byte {self._offsets['b_g2'] - COUNT_BYTES}",
-                expected=counts["b_g1"],
-                got=counts["b_g2"],
-                hint=AGAIN,
-            )
+            raise self._unequal()
         lengths = Lengths(counts["ic"], counts["h"], counts["l"], counts["a"], counts["b_g1"])
         if self.expected is not None and lengths != self.expected:
             other = f"another circuit than {circuit}" if circuit else "another circuit"
@@ -285,18 +307,3 @@ def write(file: IO[bytes], reference: Reference, progress: Progress) -> dict[str
         digests[name] = vector.hexdigest()
     digests["file"] = whole.hexdigest()
     return digests
-
-
-def describe(path: Path) -> dict[str, Any]:
-    """Facts of a parameter file for `inspect`. Raises ParametersError if it is none, or if its verifying key is damaged."""
-    file = ParamsFile(path)
-    file.read_vk()
-    counts = {"ic": file.lengths.ic, **{name: file.lengths.vector(name) for name, _ in VECTORS}}
-    entry, source = manifest.load().of(path.name), str(manifest.load())
-    published = None if entry is None else {"sector_size": entry.sector_size, "digest": entry.digest, "manifest": source}
-    return {
-        "points": counts,
-        "domain_log2": (file.lengths.h).bit_length(),
-        "trailing_bytes": file.trailing,
-        "filecoin": published,
-    }

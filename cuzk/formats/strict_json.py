@@ -40,6 +40,14 @@ def shown(value: Any) -> str:
     return ascii(value)[:80]
 
 
+def refuse_repeated(value: Any, file: object, where: str) -> None:
+    """Raise MalformedInput for an object with a key that occurs twice: which of the two counts, readers do not agree on."""
+    if isinstance(value, Repeated):
+        raise MalformedInput(
+            "a key occurs twice", file=file, where=f"{where}.{ascii(value.key)[1:-1][:60]}", expected="each key once", got="two"
+        )
+
+
 def parse(data: bytes, file: object, inside: str = "") -> Any:
     """The JSON value of UTF-8 bytes. Objects with repeated keys are marked, since only keys that are read may not repeat.
 

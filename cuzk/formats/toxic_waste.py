@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuzk.errors import MalformedInput
+from cuzk.formats import strict_json
 from cuzk.formats.scalars import json_kind, read_object, scalar
 from cuzk.groth16.setup import SCALARS, ToxicWaste
 
@@ -29,6 +30,7 @@ def read(path: Path) -> ToxicWaste:
             raise MalformedInput(
                 f"{WHAT} has the wrong form", file=path, where=where, expected="an object", got=json_kind(content)
             )
+    strict_json.refuse_repeated(content, path, where)
     values = {name: scalar(content.get(name), path, f"{where}.{name}", WHAT) for name in SCALARS}
     for name, value in values.items():
         if value == 0:

@@ -8,6 +8,7 @@ Source  bellperson src/groth16/verifying_key.rs at d1fa22c
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import numpy as np
 from cuzk.curve import encoding
 from cuzk.errors import CuzkError, MalformedInput
 from cuzk.field.limbs import U8, U64
+from cuzk.files import open_regular
 from cuzk.groth16.keys import VerifyingKey
 
 POINTS = (("alpha_g1", "g1"), ("beta_g1", "g1"), ("beta_g2", "g2"), ("gamma_g2", "g2"), ("delta_g1", "g1"), ("delta_g2", "g2"))
@@ -81,12 +83,15 @@ def _truncated(file: object, error: type[CuzkError], expected: str, have: int) -
 
 
 def read(path: Path, *, error: type[CuzkError] = MalformedInput) -> ReadKey:
-    """Read a `.vk` file; see `parse`. Raises `error` for a file that cannot be opened, too."""
+    """Read a `.vk` file; see `parse`. What follows the key is not read. Raises `error` for a file that cannot be opened, too."""
     try:
-        data = Path(path).read_bytes()
+        with open_regular(path) as file:
+            data = file.read(IC_OFFSET)
+            size_of_file = os.fstat(file.fileno()).st_size
+            data += file.read(min(size_of_file, size(int.from_bytes(data[COUNT_OFFSET:], "big")) - IC_OFFSET))
     except OSError as reason:
-        raise error("cannot read the verifying key", file=path, got=reason.strerror) from None
-    return parse(data, path, error=error)
+        raise error("cannot read the verifying key", file=path, expected="a readable file", got=reason.strerror) from None
+    return ReadKey(parse(data, path, error=error).key, size_of_file - len(data))
 
 
 def encode(key: VerifyingKey) -> bytes:

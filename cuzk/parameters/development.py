@@ -32,6 +32,7 @@ from cuzk.r1cs import digest
 from cuzk.seal.sector import BY_SIZE
 
 WARNING = "development parameters of cuzk: for tests only, accepted by no chain"
+PREFIX = "cuzk-dev-"
 MAX_NAME = 100
 
 
@@ -56,7 +57,7 @@ class Files:
                 got=repr(name[:MAX_NAME]),
                 hint="rename the circuit",
             )
-        return cls(*(directory / f"cuzk-dev-{name}.{ending}" for ending in ("params", "vk", "json")))
+        return cls(*(directory / f"{PREFIX}{name}.{ending}" for ending in ("params", "vk", "json")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def ensure(shape: Shape, progress: Progress) -> Files:
         directory.mkdir(parents=True, exist_ok=True)
         # Parameters that this machine could make, but not prove with, would be made for nothing.
         refuse_too_large(shape, directory, "--params dev", max(memory_need(shape), predicted_peak(shape)))
-        with _only_one(directory / f".cuzk-dev-{shape.name}.lock", f"development parameters of {shape.name}", progress):
+        with _only_one(directory / f".{PREFIX}{shape.name}.lock", f"development parameters of {shape.name}", progress):
             if _usable(files, wanted, digest):
                 return files
             _sweep(files)

@@ -52,7 +52,7 @@ class Located:
     def sidecar(self) -> development.Files | None:
         """The development files that these are, if their names say so."""
         files = development.Files(self.params, self.vk, self.params.with_suffix(".json"))
-        return files if self.params.name.startswith("cuzk-dev-") else None
+        return files if self.params.name.startswith(development.PREFIX) else None
 
 
 class Parameters:

@@ -67,6 +67,9 @@ BAD_RANDOMNESS = {
     "other digits": {"randomness": [entry(0, r="\u0661" * 64)]},
     "r": {"randomness": [entry(0, r=R)]},
     "all ones": {"randomness": [entry(0, s="ff" * 32)]},
+    "a key twice": '{"randomness": [], "randomness": ' + json.dumps([entry(0)]) + "}",
+    "r twice": json.dumps({"randomness": [entry(0)]}).replace('"r"', '"s"'),
+    "NaN": '{"randomness": NaN}',
     "bad in another partition": {"randomness": [entry(0), entry(1, r=R)]},
 }
 

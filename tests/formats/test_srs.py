@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cuzk.errors import ParametersError
-from cuzk.formats import srs
+from cuzk.errors import CuzkError, ParametersError
+from cuzk.formats import c1, srs, toxic_waste, vk
 from cuzk.groth16.crs import VECTORS as NAMES
 from cuzk.groth16.crs import Lengths
+from cuzk.parameters import identify
 from cuzk.spec import keys
 from cuzk.spec.curve import G1, G2
 from cuzk.spec.encoding import to_uncompressed
@@ -88,7 +90,7 @@ def test_ceremony_file_with_its_record() -> None:
     file.check_same_vk(VECTORS / "zcash" / "output.vk")
     for piece in file.pieces():
         file.check_piece(*piece, subgroup=False)
-    assert srs.describe(SAPLING)["trailing_bytes"] == 52_836
+    assert identify.describe(SAPLING)["trailing_bytes"] == 52_836
     with pytest.raises(ParametersError, match="goes on after") as caught:
         file.refuse_trailing()
     assert caught.value.code == 5 and "52836 too many" in str(caught.value)
@@ -118,6 +120,31 @@ def refused(path: Path, expected: Lengths | None = None) -> ParametersError:
 def test_absent_file_and_directory(tmp_path: Path) -> None:
     assert "No such file" in str(refused(tmp_path / "none.params"))
     assert "directory" in str(refused(tmp_path)).lower()
+
+
+def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.params")
+    for path, kind in ((tmp_path / "pipe.params", "a pipe"), (Path("/dev/zero"), "a device")):
+        error = refused(path)
+        assert kind in str(error.got) and "not a regular file" in str(error.got)
+        with pytest.raises(ParametersError, match="not a regular file"):
+            vk.read(path, error=ParametersError)
+    for reader in (c1.load, toxic_waste.read):
+        with pytest.raises(CuzkError, match="not a regular file"):
+            reader(tmp_path / "pipe.params")
+
+
+def test_counts_that_are_wrong_are_named_with_what_they_must_be(tmp_path: Path) -> None:
+    good = lengths("cubic")
+    at = {"ic": 864, "h": 1060, "l": 1736, "a": 2028, "b_g1": 2512, "b_g2": 2708}
+    for name, offset in at.items():
+        for place in range(offset, offset + 4):
+            data = bytearray(params("cubic").read_bytes())
+            data[place] ^= 1
+            error = refused(copy(tmp_path, bytes(data)), good)
+            assert "damaged" in error.message and str(error.expected) != str(error.got)
+            if "other lengths" not in error.message:
+                assert error.where == f"count at byte {offset}" and f" {name} " in error.message
 
 
 def test_empty_file_says_what_it_should_have_been(tmp_path: Path) -> None:
@@ -223,7 +250,7 @@ def test_verifying_key_beside(tmp_path: Path, draw: Draw) -> None:
     path = copy(tmp_path, params("cubic").read_bytes())
     file = srs.ParamsFile(path)
     good = params("cubic").with_suffix(".vk").read_bytes()
-    vk = path.with_suffix(".vk")
+    vk_path = path.with_suffix(".vk")
     place = draw.random.randrange(len(good))
     damaged = bytearray(good)
     damaged[place] ^= 1
@@ -235,13 +262,13 @@ def test_verifying_key_beside(tmp_path: Path, draw: Draw) -> None:
         params("mixed").with_suffix(".vk").read_bytes(): f"{len(good)} bytes",
     }
     for data, text in cases.items():
-        vk.write_bytes(data)
+        vk_path.write_bytes(data)
         with pytest.raises(ParametersError) as caught:
-            file.check_same_vk(vk)
-        assert str(vk) in str(caught.value) and text in str(caught.value)
+            file.check_same_vk(vk_path)
+        assert str(vk_path) in str(caught.value) and text in str(caught.value)
 
 
 def test_things_that_are_no_parameter_files() -> None:
     for path in (VECTORS / "groth16/cubic/cubic.vk", VECTORS / "groth16/mixed/circuit.json", VECTORS / "groth16/README.md"):
         with pytest.raises(ParametersError):
-            srs.describe(path)
+            identify.describe(path)
