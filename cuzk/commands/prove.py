@@ -153,7 +153,7 @@ def _circuit_job(options: Options, timer: Timer, progress: Progress) -> Job:
         raise UsageError("a circuit has one partition", where="--partition", expected=0, got=options.partition)
     _refuse_synthesis_switches(options)
     with timer.phase("srs_load"):
-        located = policy.locate_circuit(options.input_file, shape.name, options.params)
+        located = policy.locate_circuit(options.input_file, shape, options.params)
         files = policy.open_checked(located, shape, options.verify_params, progress)
     inputs = fr_ints(values.inputs_mont)[1:]
     return Job(shape, files, [0], values, None, lambda _: inputs, {"circuit": shape.name, "ids_checked": False})
@@ -217,7 +217,7 @@ def _prove_partitions(
                 with timer.phase("verify"):
                     encoded = proof.encode()
                     if not verify(job.parameters.vk, Proof.decode(encoded), job.public_inputs(k)):
-                        raise InternalError("the proof failed its check by pairing", phase="verify")
+                        raise InternalError("the proof failed its check by pairing", phase="verify", hint=job.parameters.doubt)
             except CuzkError as error:
                 error.partition = k if error.partition is None else error.partition
                 raise
@@ -234,7 +234,7 @@ def prove_text(result: dict[str, Any]) -> str:
     kind = result["parameters"]["kind"]
     lines = [f"{result['output']}: {result['bytes']} bytes, {result['partitions']} partition(s), verified, {result['seconds']} s"]
     lines.append(f"parameters: {kind}, {result['parameters']['path']}")
-    if kind == "development":
+    if result["parameters"]["accepted_by_chain"] is False:
         lines.append("  development parameters: no chain accepts this proof")
     if result.get("aggregated") is False:
         lines.append("  non-interactive: the concatenation of the partitions, not yet the aggregate that a chain takes")

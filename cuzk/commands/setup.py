@@ -27,7 +27,6 @@ def run(target: str, directory: Path, toxic_waste: Path | None, fresh: bool, dev
     else:
         shape = shapes.load_or_record(parse_size(target), progress)
     waste = development.choose_waste(shape, toxic_waste, fresh)
-    directory.mkdir(parents=True, exist_ok=True)
     return development.write(shape, waste, directory, progress)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from cuzk import __version__, config
 from cuzk.circuits.template import Shape
 from cuzk.errors import MalformedInput, ParametersError, ResourceError, UsageError
-from cuzk.files import replacing, write_atomically
+from cuzk.files import open_regular, replacing, write_atomically
 from cuzk.formats import srs, toxic_waste
 from cuzk.groth16.crs import VECTORS, Lengths
 from cuzk.groth16.setup import Setup, ToxicWaste, development_tag, development_waste, lengths, memory_need, random_waste
@@ -33,6 +33,8 @@ from cuzk.seal.sector import BY_SIZE
 
 WARNING = "development parameters of cuzk: for tests only, accepted by no chain"
 PREFIX = "cuzk-dev-"
+CIRCUITS = "circuits"
+SECONDS_A_POINT = {"ifma": 5e-6, "scalar": 13e-6}  # of one thread; a point of G2 counts as three
 MAX_NAME = 100
 
 
@@ -96,7 +98,8 @@ def read_sidecar(files: Files) -> dict[str, Any] | None:
     Raises  ParametersError if it is unreadable
     """
     try:
-        content = json.loads(files.sidecar.read_bytes())
+        with open_regular(files.sidecar) as file:
+            content = json.loads(file.read())
         if not isinstance(content, dict):
             raise ValueError("no object")
         Lengths(**content["lengths"])
@@ -125,9 +128,16 @@ def circuit_digest(shape: Shape) -> str | None:
 
 def refuse_too_large(shape: Shape, directory: Path, where: str, memory: int) -> None:
     """Raise ResourceError unless there are `memory` bytes of memory, and room on the disk for the files."""
-    for what, need, have in (
-        ("memory", memory, config.available_memory()),
-        ("disk", lengths(shape).file_bytes + (1 << 20), shutil.disk_usage(directory).free),
+    existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    elsewhere = "set CUZK_CACHE_DIR to a directory on" if where == "--params dev" else "name with -o a directory on"
+    for what, need, have, hint in (
+        ("memory", memory, config.available_memory(), "use Filecoin's parameters (--params DIR), or a machine with more of it"),
+        (
+            "disk",
+            lengths(shape).file_bytes + (1 << 20),
+            shutil.disk_usage(existing).free,
+            f"free space, {elsewhere} a larger disk, or use Filecoin's parameters (--params DIR)",
+        ),
     ):
         if need > have:
             raise ResourceError(
@@ -136,21 +146,51 @@ def refuse_too_large(shape: Shape, directory: Path, where: str, memory: int) -> 
                 where=where,
                 expected=f"{need} bytes ({need / (1 << 30):.1f} GiB)",
                 got=f"{have} bytes ({have / (1 << 30):.1f} GiB)",
-                hint="use Filecoin's parameters (--params DIR), or a machine with more of it",
+                hint=hint,
             )
+
+
+def _announce(shape: Shape, directory: Path, progress: Progress) -> None:
+    """Say how much is going to be written, and about how long it takes."""
+    total = lengths(shape)
+    seconds = SECONDS_A_POINT[config.cpu_path()] * (total.points + 2 * total.b) / config.thread_count()
+    if total.file_bytes >= 1 << 20:
+        long = f"{seconds / 60:.0f} min" if seconds >= 100 else f"{seconds:.0f} s"
+        size = f"{total.file_bytes} bytes ({total.file_bytes / (1 << 30):.2f} GiB)"
+        progress.line(f"parameters of {shape.name}: {size} will be written to {directory}, in about {long}")
+
+
+def _refuse_another(shape: Shape, files: Files) -> None:
+    """Raise UsageError if files of the same name are of a sector size and this is an explicit circuit, or the other way round."""
+    try:
+        content = read_sidecar(files)
+    except ParametersError:
+        return
+    if content is not None and ("sector_size" in content) != ("sector_size" in shape.facts):
+        kinds = ("a circuit file", "a sector size")
+        raise UsageError(
+            "this directory has parameters of another circuit with the same name: they would be replaced",
+            file=files.params,
+            expected=f"parameters of {kinds['sector_size' in shape.facts]}",
+            got=f"parameters of {kinds['sector_size' in content]} ({files.sidecar.name})",
+            hint="choose another directory, or rename the circuit",
+        )
 
 
 def write(shape: Shape, waste: Waste, directory: Path, progress: Progress) -> dict[str, Any]:
     """Make the three files in `directory` (made if absent). Returns what the sidecar says, and the paths.
 
-    Raises  ResourceError if disk or memory do not suffice; MalformedInput for a circuit with an unconstrained variable
+    Raises  ResourceError if disk or memory do not suffice; MalformedInput for a circuit with an unconstrained variable;
+            UsageError if files of another circuit stand in the way
     """
     files = Files.of(directory, shape.name)
+    _refuse_another(shape, files)
     try:
+        refuse_too_large(shape, directory, "cuzk setup", memory_need(shape))
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ResourceError("cannot make the directory", file=directory, got=error.strerror, hint="choose another one") from error
-    refuse_too_large(shape, directory, "cuzk setup", memory_need(shape))
+    _announce(shape, directory, progress)
     began = time.monotonic()
     total = lengths(shape)
     with progress.bar(f"parameters {shape.name}", total.points + 2 * total.b, "point"):
@@ -164,6 +204,7 @@ def write(shape: Shape, waste: Waste, directory: Path, progress: Progress) -> di
     write_atomically(files.vk, vk)
     content = {
         "what": WARNING,
+        "accepted_by_chain": False,
         "circuit": shape.name,
         "circuit_digest": circuit_digest(shape),
         **({"sector_size": shape.facts["sector_size"]} if "sector_size" in shape.facts else {}),
@@ -184,6 +225,15 @@ def default_directory() -> Path:
     return config.cache_dir() / "params"
 
 
+def kept(shape: Shape) -> Files:
+    """The files of a circuit in the cache directory. Circuits from files stand apart by digest, since they may have any name.
+
+    Raises  MalformedInput if the name cannot be part of a file name
+    """
+    digest = circuit_digest(shape)
+    return Files.of(default_directory() / CIRCUITS / digest[:16] if digest else default_directory(), shape.name)
+
+
 def _usable(files: Files, wanted: Lengths, digest: str | None) -> bool:
     """Whether the files are complete and for this circuit. Damage after completion is found by the reader, not here."""
     try:
@@ -201,8 +251,8 @@ def ensure(shape: Shape, progress: Progress) -> Files:
     Of two processes the second waits for the first and says so; the lock is the kernel's and dies with its holder.
     Raises  ResourceError if they cannot be made here
     """
-    directory = default_directory()
-    files = Files.of(directory, shape.name)
+    files = kept(shape)
+    directory = files.params.parent
     wanted, digest = lengths(shape), circuit_digest(shape)
     if _usable(files, wanted, digest):
         return files
@@ -214,9 +264,12 @@ def ensure(shape: Shape, progress: Progress) -> Files:
             if _usable(files, wanted, digest):
                 return files
             _sweep(files)
-            gib = wanted.file_bytes / (1 << 30)
-            progress.line(f"making development parameters of {shape.name} ({gib:.2f} GiB), once, in {directory}")
+            progress.line(f"making development parameters of {shape.name}, once; kept in {directory}")
             write(shape, choose_waste(shape), directory, progress)
+    except ResourceError as error:
+        if not error.hint:
+            error.hint = "free space, or set CUZK_CACHE_DIR to a directory on a larger disk"
+        raise
     except OSError as error:
         raise ResourceError(
             "development parameters cannot be kept",

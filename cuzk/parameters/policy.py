@@ -49,6 +49,13 @@ class Located:
         return manifest.load().of(self.params.name)
 
     @property
+    def accepted_by_chain(self) -> bool | None:
+        """Whether proofs with these parameters are accepted where Filecoin's are; None if neither name nor list tells."""
+        if self.kind == "development" or self.sidecar is not None:
+            return False
+        return True if self.entry is not None else None
+
+    @property
     def sidecar(self) -> development.Files | None:
         """The development files that these are, if their names say so."""
         files = development.Files(self.params, self.vk, self.params.with_suffix(".json"))
@@ -58,15 +65,29 @@ class Located:
 class Parameters:
     """Checked parameters of one circuit, open for proving: points are read from the file as they are used."""
 
-    def __init__(self, located: Located, file: srs.ParamsFile, key: VerifyingKey, digest: str) -> None:
-        self.located, self.file, self.vk, self.digest = located, file, key, digest
+    def __init__(self, located: Located, file: srs.ParamsFile, key: VerifyingKey, digest: str, source: str = "") -> None:
+        """`source`: who says that the digest is the one it must be; empty if nobody does."""
+        self.located, self.file, self.vk, self.digest, self.source = located, file, key, digest, source
         self.kind, self.path = located.kind, located.params
         self.h_be, self.l_be, self.a_be = file.h_be, file.l_be, file.a_be
         self.b_g1_be, self.b_g2_be = file.b_g1_be, file.b_g2_be
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """The `parameters` object of `--json`."""
-        return {"kind": self.kind, "path": str(self.path), "digest": self.digest}
+        accepted = self.located.accepted_by_chain
+        return {"kind": self.kind, "path": str(self.path), "digest": self.digest, "accepted_by_chain": accepted}
+
+    @property
+    def doubt(self) -> str:
+        """What to do if a proof made with these parameters is false."""
+        if self.source:
+            return (
+                f"run again with --verify-params full, which reads {self.path} again ({self.source}); if that passes, report it"
+            )
+        return (
+            f"the parameters may be damaged where single points do not show it, since no list has their digest: compare "
+            f"{self.digest} with that of a whole copy of {self.path}, or fetch or make the file again; if it is whole, report it"
+        )
 
 
 def locate(sector_size: int, params: str, progress: Progress) -> Located:
@@ -100,13 +121,14 @@ def locate(sector_size: int, params: str, progress: Progress) -> Located:
     return _development(name)
 
 
-def locate_circuit(file: Path, name: str, params: str) -> Located:
+def locate_circuit(file: Path, shape: Shape, params: str) -> Located:
     """The parameter files of the explicit circuit in `file`: development ones, in the cache directory or in the one given.
 
     Raises  ParametersError if a directory was given and they are not there
     """
+    name = shape.name
     if params in ("auto", "dev"):
-        return _development(name)
+        return _of_files(name, development.kept(shape))
     directory = Path(params).expanduser()
     ours = development.Files.of(directory, name)
     missing = _first(directory, [ours.params])
@@ -123,7 +145,10 @@ def locate_circuit(file: Path, name: str, params: str) -> Located:
 
 
 def _development(name: str) -> Located:
-    files = development.Files.of(development.default_directory(), name)
+    return _of_files(name, development.Files.of(development.default_directory(), name))
+
+
+def _of_files(name: str, files: development.Files) -> Located:
     return Located(name, "development", files.params, files.vk)
 
 
@@ -172,7 +197,10 @@ def open_checked(located: Located, shape: Shape, verify_params: str, progress: P
         raise UsageError("unknown check", where="--verify-params", expected=" | ".join(VERIFY), got=verify_params)
     if located.kind == "development":
         development.ensure(shape, progress)
+    if located.accepted_by_chain is False:
         progress.line(f"{development.WARNING}: {located.params}")
+    elif located.accepted_by_chain is None:
+        progress.line(f"no published parameters, whether a chain accepts them is not known here: {located.params}")
     try:
         return _open(located, shape, verify_params == "full", progress)
     except ParametersError as error:
@@ -186,40 +214,62 @@ def open_checked(located: Located, shape: Shape, verify_params: str, progress: P
 def _open(located: Located, shape: Shape, full: bool, progress: Progress) -> Parameters:
     file = srs.ParamsFile(located.params, lengths(shape), located.name)
     file.refuse_trailing()
-    key = file.read_vk()
-    expected = _expected_digests(located, shape)
+    expected = _published_digests(located) | _sidecar_digests(located, shape)
+    key = _key_of(file, expected.get(located.params.name), progress)
     if located.vk.exists():
         if located.vk.name in expected:
             _compare(located.vk, *expected[located.vk.name], _hash_bytes(located.vk, expected[located.vk.name][0]))
         file.check_same_vk(located.vk)
+    else:
+        progress.line(
+            f"there is no {located.vk.name} beside {located.params.name}: the verifying key is that in the latter alone"
+        )
     algorithm, wanted, source = expected.get(located.params.name, ("sha256", None, ""))
     checked = remember.recall(located.params, file.identity)
     known = checked is not None and checked.on_curve and (wanted is None or checked.digests.get(algorithm) == wanted)
     if full or not known or checked is None:
         checked = _check_whole(file, algorithm, wanted, source, full, progress)
     name, digest = next(iter(checked.digests.items()))
-    return Parameters(located, file, key, f"{name}:{digest}")
+    return Parameters(located, file, key, f"{name}:{digest}", source if wanted is not None else "")
 
 
-def _expected_digests(located: Located, shape: Shape) -> dict[str, tuple[str, str, str]]:
-    """file name -> (algorithm, digest, who says so), from the manifest or from the sidecar."""
+def _key_of(file: srs.ParamsFile, known: tuple[str, str, str] | None, progress: Progress) -> VerifyingKey:
+    """The verifying key of a parameter file. If it is damaged and a digest is known, both digests are named."""
+    try:
+        return file.read_vk()
+    except ParametersError as error:
+        if known is not None:
+            algorithm, wanted, source = known
+            with progress.bar(f"digest of {file.path.name}", file.size, "B"):
+                error.got = _digest(file.data, algorithm, progress)
+            error.expected = wanted
+            error.where = f"{error.where}; {algorithm} of all {file.size} bytes, as {source} says"
+        raise
+
+
+def _published_digests(located: Located) -> dict[str, tuple[str, str, str]]:
+    """file name -> (algorithm, digest, who says so), from Filecoin's manifest."""
     entries = (manifest.load().of(path.name) for path in (located.params, located.vk))
-    expected = {e.file: ("blake2b", e.digest, str(manifest.load())) for e in entries if e is not None}
+    return {e.file: ("blake2b", e.digest, str(manifest.load())) for e in entries if e is not None}
+
+
+def _sidecar_digests(located: Located, shape: Shape | None = None) -> dict[str, tuple[str, str, str]]:
+    """The same from the sidecar. Raises ParametersError if it is of another circuit than `shape`, or damaged."""
     files = located.sidecar
     content = development.read_sidecar(files) if files is not None else None
-    if files is not None and content is not None:
-        made_for = content.get("circuit_digest")
-        if made_for is not None and made_for != development.circuit_digest(shape):
-            raise ParametersError(
-                "the parameters were made for another circuit of the same name",
-                file=files.params,
-                expected=f"circuit digest {development.circuit_digest(shape)}",
-                got=f"{made_for} ({files.sidecar.name})",
-                hint="cuzk setup CIRCUIT.json makes parameters for this one",
-            )
-        expected[files.params.name] = ("sha256", content["params"]["sha256"], files.sidecar.name)
-        expected[files.vk.name] = ("sha256", content["vk"]["sha256"], files.sidecar.name)
-    return expected
+    if files is None or content is None:
+        return {}
+    made_for = content.get("circuit_digest")
+    if shape is not None and made_for is not None and made_for != development.circuit_digest(shape):
+        raise ParametersError(
+            "the parameters were made for another circuit of the same name",
+            file=files.params,
+            expected=f"circuit digest {development.circuit_digest(shape)}",
+            got=f"{made_for} ({files.sidecar.name})",
+            hint="cuzk setup CIRCUIT.json makes parameters for this one",
+        )
+    parts = {files.params.name: "params", files.vk.name: "vk"}
+    return {name: ("sha256", content[part]["sha256"], files.sidecar.name) for name, part in parts.items()}
 
 
 def _hashing(algorithm: str) -> Any:
@@ -230,11 +280,17 @@ def _hex(algorithm: str, state: Any) -> str:
     return str(state.hexdigest())[: manifest.DIGEST_DIGITS] if algorithm == "blake2b" else str(state.hexdigest())
 
 
-def _hash_bytes(path: Path, algorithm: str) -> str:
-    data, _ = srs.map_file(path)
+def _digest(data: U8, algorithm: str, progress: Progress | None = None) -> str:
     state = _hashing(algorithm)
-    state.update(data.data)
+    for chunk in _chunks(data):
+        state.update(chunk.data)
+        if progress is not None:
+            progress.advance(len(chunk))
     return _hex(algorithm, state)
+
+
+def _hash_bytes(path: Path, algorithm: str) -> str:
+    return _digest(srs.map_file(path)[0], algorithm)
 
 
 def _compare(path: Path, algorithm: str, wanted: str, source: str, got: str) -> None:
@@ -259,13 +315,9 @@ def _check_whole(
     """Read the whole file: digest, then every point. What was found is remembered, unless the file changed meanwhile."""
     path = file.path
     remember.forget(path)
-    state = _hashing(algorithm)
     with progress.bar(f"checking {path.name}", 2 * file.size, "B"):
         progress.label("digest of the parameters")
-        for chunk in _chunks(file.data):
-            state.update(chunk.data)
-            progress.advance(len(chunk))
-        digest = _hex(algorithm, state)
+        digest = _digest(file.data, algorithm, progress)
         if wanted is not None:
             _compare(path, algorithm, wanted, source, digest)
         progress.label("points of the parameters")
@@ -290,9 +342,11 @@ def verifying_key(sector_size: int, params: str, progress: Progress) -> Verifyin
         from cuzk.formats import shapes
 
         development.ensure(shapes.load_or_record(sector_size, progress), progress)
+    expected = _published_digests(located) | _sidecar_digests(located)
     if not located.vk.exists():
-        return srs.ParamsFile(located.params).read_vk()
-    entry = manifest.load().of(located.vk.name)
-    if entry is not None:
-        _compare(located.vk, "blake2b", entry.digest, str(manifest.load()), _hash_bytes(located.vk, "blake2b"))
+        progress.line(f"there is no {located.vk.name}: the verifying key is taken from {located.params}")
+        return _key_of(srs.ParamsFile(located.params), expected.get(located.params.name), progress)
+    if located.vk.name in expected:
+        algorithm, wanted, source = expected[located.vk.name]
+        _compare(located.vk, algorithm, wanted, source, _hash_bytes(located.vk, algorithm))
     return vk.read(located.vk, error=ParametersError).key

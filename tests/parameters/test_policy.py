@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -18,7 +20,7 @@ import pytest
 from cuzk import config
 from cuzk.circuits.params import porep_shape
 from cuzk.errors import CuzkError, MalformedInput, ParametersError, ResourceError, UsageError
-from cuzk.formats import circuit, manifest, remember, srs, toxic_waste
+from cuzk.formats import circuit, manifest, remember, shapes, srs, toxic_waste
 from cuzk.groth16.setup import SCALARS, development_waste
 from cuzk.parameters import development, policy
 from cuzk.progress import Progress
@@ -157,7 +159,7 @@ def test_directory_has_filecoins_name_first(tmp_path: Path, lines: Lines) -> Non
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_directory_without_them(tmp_path: Path, lines: Lines, exists: bool) -> None:
+def test_directory_without_them(tmp_path: Path, lines: Lines, exists: bool, cubic: Any) -> None:
     directory = tmp_path if exists else tmp_path / "none"
     with pytest.raises(ParametersError) as caught:
         policy.locate(2048, str(directory), lines)
@@ -165,7 +167,7 @@ def test_directory_without_them(tmp_path: Path, lines: Lines, exists: bool) -> N
     for word in (f"{stem(2048)}.params", "cuzk-dev-porep-2kib.params", str(directory), "--params"):
         assert word in text
     with pytest.raises(ParametersError, match=r"cuzk-dev-cubic\.params"):
-        policy.locate_circuit(CUBIC / "circuit.json", "cubic", str(directory))
+        policy.locate_circuit(CUBIC / "circuit.json", cubic, str(directory))
 
 
 def test_unknown_size(lines: Lines) -> None:
@@ -174,16 +176,16 @@ def test_unknown_size(lines: Lines) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "x" * 101, "a b", "é", "a\n"])
-def test_names_that_are_no_file_names(name: str) -> None:
+def test_names_that_are_no_file_names(name: str, cubic: Any) -> None:
     with pytest.raises(MalformedInput):
-        policy.locate_circuit(CUBIC / "circuit.json", name, "dev")
+        policy.locate_circuit(CUBIC / "circuit.json", dataclasses.replace(cubic, name=name), "dev")
 
 
 # Checks
 
 
 def opened(given: Path, shape: Any, lines: Lines, verify: str = "cached") -> policy.Parameters:
-    return policy.open_checked(policy.locate_circuit(CUBIC / "circuit.json", "cubic", str(given)), shape, verify, lines)
+    return policy.open_checked(policy.locate_circuit(CUBIC / "circuit.json", shape, str(given)), shape, verify, lines)
 
 
 def fault(given: Path, shape: Any, lines: Lines, verify: str = "cached") -> ParametersError:
@@ -197,7 +199,12 @@ def test_good_file(given: Path, cubic: Any, lines: Lines) -> None:
     found = opened(given, cubic, lines)
     facts = json.loads((CUBIC / "circuit.json").read_text())["setup"]
     path = given / "cuzk-dev-cubic.params"
-    assert found.as_dict() == {"kind": "explicit", "path": str(path), "digest": f"sha256:{facts['params_sha256']}"}
+    assert found.as_dict() == {
+        "kind": "explicit",
+        "path": str(path),
+        "digest": f"sha256:{facts['params_sha256']}",
+        "accepted_by_chain": False,
+    }
     assert found.h_be.shape == (7, 96) and found.b_g2_be.shape == (2, 192)
     assert found.vk is not None
     assert sorted(p.name for p in given.iterdir()) == ["cuzk-dev-cubic.params", "cuzk-dev-cubic.vk"]
@@ -229,9 +236,48 @@ def test_unknown_check(given: Path, cubic: Any, lines: Lines) -> None:
         opened(given, cubic, lines, "sometimes")
 
 
-def test_no_vk_file_is_fine(given: Path, cubic: Any, lines: Lines) -> None:
+def test_no_vk_file_is_fine_but_said(given: Path, cubic: Any, lines: Lines) -> None:
+    opened(given, cubic, lines)
+    assert not any("cuzk-dev-cubic.vk" in line for line in lines.lines)
     (given / "cuzk-dev-cubic.vk").unlink()
     assert opened(given, cubic, lines).vk is not None
+    assert any("no cuzk-dev-cubic.vk beside cuzk-dev-cubic.params" in line for line in lines.lines)
+
+
+def test_what_a_chain_accepts_is_said(
+    given: Path, cubic: Any, filecoin: Path, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert opened(given, cubic, lines).as_dict()["accepted_by_chain"] is False
+    assert any("accepted by no chain" in line and str(given) in line for line in lines.lines)
+    for size, accepted in ((2048, True), (4096, None)):
+        (filecoin / f"{stem(size)}.params").touch()
+        for params in ("auto", str(filecoin)):
+            assert policy.locate(size, params, lines).accepted_by_chain is accepted
+    assert policy.locate(2048, "dev", lines).accepted_by_chain is False
+    other = policy.Located("cubic", "explicit", *(given / f"other.{e}" for e in ("params", "vk")))
+    shutil.copy(CUBIC / "cubic.params", other.params)
+    lines.lines.clear()
+    assert policy.open_checked(other, cubic, "cached", lines).as_dict()["accepted_by_chain"] is None
+    assert any("not known" in line for line in lines.lines) and not any("accepted by no" in line for line in lines.lines)
+
+
+def test_pipes_are_refused_at_once(given: Path, cubic: Any, lines: Lines) -> None:
+    for name in ("cuzk-dev-cubic.vk", "cuzk-dev-cubic.params", "cuzk-dev-cubic.json"):
+        (given / name).unlink(missing_ok=True)
+        os.mkfifo(given / name)
+        error = fault(given, cubic, lines)
+        assert error.file == str(given / name) and "a pipe" in str(error.got)
+        (given / name).unlink()
+        if (CUBIC / name.removeprefix("cuzk-dev-")).exists():
+            shutil.copy(CUBIC / name.removeprefix("cuzk-dev-"), given / name)
+
+
+def test_doubt_after_a_false_proof(given: Path, cubic: Any, lines: Lines) -> None:
+    found = opened(given, cubic, lines)
+    assert found.digest in found.doubt and "no list" in found.doubt
+    sidecar(given)
+    found = opened(given, cubic, lines)
+    assert "--verify-params full" in found.doubt and "cuzk-dev-cubic.json" in found.doubt
 
 
 def damage(path: Path, place: int) -> None:
@@ -297,6 +343,12 @@ def test_damaged_head_of_params(given: Path, cubic: Any, lines: Lines) -> None:
     damage(given / "cuzk-dev-cubic.params", 500)
     error = fault(given, cubic, lines)
     assert error.message.startswith("the file is damaged") and "gamma_g2" in error.message and error.where == "byte 384"
+    sidecar(given)
+    error = fault(given, cubic, lines)
+    assert error.message.startswith("the file is damaged") and "gamma_g2" in error.message and "byte 384" in (error.where or "")
+    got = hashlib.sha256((given / "cuzk-dev-cubic.params").read_bytes()).hexdigest()
+    facts = json.loads((CUBIC / "circuit.json").read_text())["setup"]
+    assert (error.expected, error.got) == (facts["params_sha256"], got) and "cuzk-dev-cubic.json" in (error.where or "")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"lengths": 1}', "\x00"])
@@ -347,8 +399,6 @@ def published(monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) -> None:
 
 
 def test_digest_of_the_manifest(given: Path, cubic: Any, lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    import hashlib
-
     good = {p.name: hashlib.blake2b(p.read_bytes()).hexdigest()[:32] for p in given.iterdir()}
     published(monkeypatch, good)
     assert opened(given, cubic, lines).digest == f"blake2b:{good['cuzk-dev-cubic.params']}"
@@ -363,8 +413,8 @@ def test_digest_of_the_manifest(given: Path, cubic: Any, lines: Lines, monkeypat
 
 
 def made(cubic: Any, lines: Lines) -> tuple[policy.Parameters, development.Files]:
-    located = policy.locate_circuit(CUBIC / "circuit.json", "cubic", "auto")
-    files = development.Files.of(development.default_directory(), "cubic")
+    located = policy.locate_circuit(CUBIC / "circuit.json", cubic, "auto")
+    files = development.kept(cubic)
     return policy.open_checked(located, cubic, "cached", lines), files
 
 
@@ -386,6 +436,31 @@ def test_made_when_absent_and_once(cubic: Any, lines: Lines, cache: Path, monkey
     lines.lines.clear()
     made(cubic, lines)
     assert not any("making" in line for line in lines.lines) and any("accepted by no chain" in line for line in lines.lines)
+
+
+def test_circuits_from_files_stand_apart(cubic: Any, lines: Lines, cache: Path) -> None:
+    """A circuit file may have the name of a sector size, or of another circuit file."""
+    size = policy.locate(2048, "dev", lines)
+    named = dataclasses.replace(cubic, name="porep-2kib")
+    size.params.parent.mkdir(parents=True)
+    for path in (size.params, size.vk, size.params.with_suffix(".json")):
+        path.write_bytes(b"of the sector size")
+    mixed = dataclasses.replace(circuit.load(VECTORS / "groth16/mixed/circuit.json")[0], name="porep-2kib")
+    found = [policy.open_checked(policy.locate_circuit(Path("c"), s, "dev"), s, "cached", lines) for s in (named, mixed, named)]
+    assert [f.file.lengths.ic for f in found] == [2, found[1].file.lengths.ic, 2] and found[0].path == found[2].path
+    assert {f.path.name for f in found} == {"cuzk-dev-porep-2kib.params"} and found[1].path != found[0].path
+    assert size.params.read_bytes() == b"of the sector size"
+    assert sum("making" in line for line in lines.lines) == 2
+
+
+def test_setup_does_not_replace_a_sector_size_by_a_circuit(tmp_path: Path, cubic: Any, lines: Lines) -> None:
+    development.write(cubic, development.choose_waste(cubic), tmp_path, lines)
+    development.write(cubic, development.choose_waste(cubic), tmp_path, lines)  # again is fine
+    sidecar_path = tmp_path / "cuzk-dev-cubic.json"
+    sidecar_path.write_text(json.dumps({**json.loads(sidecar_path.read_text()), "sector_size": 2048}))
+    with pytest.raises(UsageError, match="another circuit with the same name") as caught:
+        development.write(cubic, development.choose_waste(cubic), tmp_path, lines)
+    assert "sector size" in str(caught.value.got) and "circuit file" in str(caught.value.expected)
 
 
 def test_sidecar_says_what_they_are_and_no_secret(cubic: Any, lines: Lines) -> None:
@@ -466,7 +541,7 @@ def test_failure_leaves_nothing(cubic: Any, lines: Lines, monkeypatch: pytest.Mo
         patched.setattr(srs, "write", fail)
         with pytest.raises(CuzkError, match="on purpose"):
             made(cubic, lines)
-    directory = development.default_directory()
+    directory = development.kept(cubic).params.parent
     assert {p.name for p in directory.iterdir()} == {".cuzk-dev-cubic.lock"}
     made(cubic, lines)
 
@@ -487,7 +562,31 @@ def test_need_and_have(cubic: Any, lines: Lines, monkeypatch: pytest.MonkeyPatch
         patched.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 8, 2))
         with pytest.raises(ResourceError, match="disk") as caught:
             made(cubic, lines)
-        assert "2 bytes" in str(caught.value.got)
+        assert "2 bytes" in str(caught.value.got) and "CUZK_CACHE_DIR" in (caught.value.hint or "")
+
+
+def test_setup_says_bytes_and_time_first_or_refuses(tmp_path: Path, lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Begun(Exception):
+        pass
+
+    def begin(*_: Any) -> None:
+        raise Begun
+
+    monkeypatch.setattr(development, "Setup", begin)
+    shape = shapes.load_or_record(2048)
+    waste = development.choose_waste(shape)
+    for memory, free in ((700 << 20, GIB << 10), (GIB << 10, GIB)):
+        monkeypatch.setattr(config, "available_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: shutil._ntuple_diskusage(free, 0, free))
+        with pytest.raises(ResourceError, match="disk" if free == GIB else "memory") as caught:
+            development.write(shape, waste, tmp_path / "new", lines)
+        assert "GiB" in str(caught.value.expected) and "GiB" in str(caught.value.got) and not (tmp_path / "new").exists()
+        assert lines.lines == [] and ("-o" in (caught.value.hint or "")) == (free == GIB)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(2 * GIB, 0, 2 * GIB))
+    with pytest.raises(Begun):
+        development.write(shape, waste, tmp_path / "new", lines)
+    need = json.loads((VECTORS / "groth16/porep-2kib.json").read_text())["params_bytes"]
+    assert any(f"{need} bytes" in line and "in about" in line for line in lines.lines)
 
 
 def test_cache_directory_that_cannot_be_made(cubic: Any, lines: Lines, cache: Path) -> None:
@@ -507,7 +606,7 @@ if "kill" in sys.argv:
         file.write(bytes(1500)); file.flush(); os.kill(os.getpid(), signal.SIGKILL)
     srs.write = half
 shape = circuit.load({str(CUBIC / "circuit.json")!r})[0]
-p = policy.open_checked(policy.locate_circuit("circuit.json", "cubic", "dev"), shape, "cached", Progress())
+p = policy.open_checked(policy.locate_circuit("circuit.json", shape, "dev"), shape, "cached", Progress())
 print(p.digest)
 """
 
@@ -521,7 +620,7 @@ def test_killed_half_way(compiled: None, cubic: Any, lines: Lines) -> None:
     process = start("kill")
     process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL
-    files = development.Files.of(development.default_directory(), "cubic")
+    files = development.kept(cubic)
     assert not any(path.exists() for path in (files.params, files.vk, files.sidecar))
     assert len(list(files.params.parent.glob(".*.part"))) == 1
     made(cubic, lines)
@@ -529,7 +628,7 @@ def test_killed_half_way(compiled: None, cubic: Any, lines: Lines) -> None:
 
 
 def test_second_process_waits_and_says_for_whom(compiled: None, cubic: Any, lines: Lines) -> None:
-    directory = development.default_directory()
+    directory = development.kept(cubic).params.parent
     directory.mkdir(parents=True)
     with (directory / ".cuzk-dev-cubic.lock").open("w") as lock:
         lock.write(f"{os.getpid()} {time.time() - 5:.0f}\n")
@@ -547,7 +646,7 @@ def test_second_process_waits_and_says_for_whom(compiled: None, cubic: Any, line
 
 
 def test_lock_of_a_dead_process_does_not_block(cubic: Any, lines: Lines) -> None:
-    directory = development.default_directory()
+    directory = development.kept(cubic).params.parent
     directory.mkdir(parents=True)
     (directory / ".cuzk-dev-cubic.lock").write_text("1 1\n")
     made(cubic, lines)
