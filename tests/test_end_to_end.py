@@ -100,7 +100,7 @@ def test_a_wrong_proof_is_never_written(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(prove.groth16, "assemble", faulty)
     with pytest.raises(InternalError) as caught:
-        run("prove", source, "-o", out, "--params", tmp_path)
+        run("prove", source, "-o", out, "--params", tmp_path, "--device", "cpu")
     assert (caught.value.partition, caught.value.phase) == (0, "verify")
     assert not out.exists()
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"cuzk-dev-cubic.{kind}" for kind in ("json", "params", "vk")]
@@ -132,7 +132,7 @@ def test_the_packaged_example_is_the_one_in_examples() -> None:
 def test_switches_do_not_change_the_proof(opts: tuple[str, ...], tmp_path: Path) -> None:
     case, out = "2kib-v1", tmp_path / "proof.bin"
     randomness = VECTORS / "c1" / case / "proof.json"
-    switches = [word for opt in opts for word in ("--opt", opt)]
+    switches = ["--device", "cpu", *(word for opt in opts for word in ("--opt", opt))]
     files = ("--timings", tmp_path / "t.json", "--trace", tmp_path / "x.json")
     result = run("prove", *c1_of(case), "-o", out, "--params", "dev", "--unsafe-randomness", randomness, *switches, *files)
     assert out.read_bytes().hex() == proof_of(case)["proof"]

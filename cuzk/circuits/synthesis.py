@@ -67,15 +67,18 @@ class Synthesis:
     c: U64
 
 
-def buffers(shape: Shape, rows: int | None = None) -> Buffers:
-    """Arrays of `rows` rows (default: the shape's), in huge pages where the system gives them, not touched yet."""
-    rows = rows or shape.groth16_rows
+def buffers(shape: Shape, rows: int | None = None, empty: Callable[..., np.ndarray] | None = None) -> Buffers:
+    """Arrays of `rows` rows (default: the shape's), in huge pages where the system gives them, not touched yet.
+
+    `empty(shape, dtype)` makes the large ones instead, if given; what is in them then is left over.
+    """
+    rows, make = rows or shape.groth16_rows, empty or pages.zeros
     values = Values(
         np.empty((shape.num_inputs, FR_LIMBS), np.uint64),
-        pages.zeros(shape.num_bits, np.uint8),
-        pages.zeros((shape.num_elems, FR_LIMBS)),
+        make((shape.num_bits,), np.uint8),
+        make((shape.num_elems, FR_LIMBS), np.uint64),
     )
-    return Buffers(values, Evaluations(*(pages.zeros((rows, FR_LIMBS)) for _ in range(3))))
+    return Buffers(values, Evaluations(*(make((rows, FR_LIMBS), np.uint64) for _ in range(3))))
 
 
 def bytes_of(shape: Shape, rows: int | None = None) -> int:

@@ -54,7 +54,7 @@ def run(options: Options) -> dict[str, Any]:
     Raises  UsageError; DeviceError; InternalError if a result is wrong
     """
     began = time.perf_counter()
-    choose_device(options.device)
+    choose_device(options.device, "bench")
     progress = Progress()
     progress.announce_compilation()
     if options.peers:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from cuzk.errors import DeviceError, UsageError
+import numpy as np
+
+from cuzk import device
+from cuzk.errors import CuzkError, DeviceError, UsageError
 from cuzk.formats import c1_resolve, registry
 from cuzk.formats.c1 import C1
+from cuzk.progress import Progress
 from cuzk.seal.replica import Replica
 
 
@@ -44,16 +49,43 @@ def _porep_id(text: str) -> bytes:
         raise UsageError("not hex", where="--porep-id", expected="32 bytes as hex", got=ascii(text)[:80]) from None
 
 
-def choose_device(wanted: str) -> str:
-    """The device of this run. Asking for CUDA where there is none is an error, never a silent CPU run.
+def choose_device(wanted: str, what: str) -> str:
+    """The device of a command that runs on the CPU only. Asking it for CUDA is an error, never a silent CPU run.
 
     Raises  DeviceError, UsageError
     """
-    if wanted in ("auto", "cpu"):
-        return "cpu"
-    if wanted == "cuda" or wanted.startswith("cuda:"):
-        raise DeviceError("no CUDA prover in this version", expected="auto or cpu", got=wanted, hint="use --device cpu")
-    raise UsageError("unknown device", where="--device", expected="auto, cpu, cuda or cuda:0,1", got=wanted)
+    if device.parse(wanted).kind == "cuda":
+        raise DeviceError(f"no {what} on CUDA in this version", expected="auto or cpu", got=wanted, hint="use --device cpu")
+    return "cpu"
+
+
+def choose_cards(wanted: str, progress: Progress) -> list[Any]:
+    """The cards of this run: those asked for, or with `auto` all that work; none for the CPU.
+
+    Raises  UsageError; DeviceError if a card was asked for and does not work
+    """
+    choice = device.parse(wanted)
+    found = device.cards(choice)
+    try:
+        for card in found:
+            probe(card)
+    except CuzkError as error:
+        if choice.kind != "auto":
+            raise
+        progress.line(f"no card is used: {error.message}")
+        return []
+    return found
+
+
+def probe(card: Any) -> None:
+    """Run a kernel and look at what it did: only then is a card said to work. Raises DeviceError."""
+    from cuzk.kernels import vector_cuda
+    from cuzk.kernels.launch import launch
+
+    with card.upload(np.arange(12, dtype=np.uint32)) as words, card.upload(np.zeros(1, np.uint32)) as out:
+        launch(card, vector_cuda.count_differences, 1, None, out.address, words.address, words.address + 16, 2)
+        if int(out.read(1, np.uint32)[0]) != 2:
+            raise DeviceError("a card computes wrong results", where=f"cuda:{card.ordinal}, {card.name}", hint="use another card")
 
 
 def chosen_partitions(count: int, wanted: int | None) -> list[int]:

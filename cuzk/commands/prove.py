@@ -15,9 +15,11 @@ import numpy.typing as npt
 from cuzk import __version__, config, variants
 from cuzk.circuits import synthesis
 from cuzk.circuits.hints import hints
+from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape, Witness
 from cuzk.circuits.witness import Hints
-from cuzk.commands.choices import Ids, choose_device, chosen_partitions
+from cuzk.commands.cards import Cards, Work
+from cuzk.commands.choices import Ids, choose_cards, chosen_partitions
 from cuzk.errors import CuzkError, InternalError, UsageError
 from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
@@ -26,10 +28,10 @@ from cuzk.formats import c1, c1_check, circuit, randomness, shapes
 from cuzk.groth16 import prove as groth16
 from cuzk.groth16.proof import PROOF_BYTES, Proof
 from cuzk.groth16.verify import verify
-from cuzk.memory import parse_bytes, predicted_peak, refuse_over
+from cuzk.memory import parse_bytes, predicted_peak, predicted_peak_beside_cards, refuse_over
 from cuzk.parameters import policy
 from cuzk.progress import Progress
-from cuzk.r1cs import explicit
+from cuzk.r1cs import evaluation, explicit
 from cuzk.r1cs.explicit import Explicit
 from cuzk.timing import Timer
 from cuzk.variants import Settings
@@ -77,15 +79,24 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     progress = Progress()
     timer.started()
     progress.announce_compilation()
-    device = choose_device(options.device)
+    cards = choose_cards(options.device, progress)
+    device = ",".join([f"cuda:{card.ordinal}" for card in cards]) or "cpu"
     settings = variants.apply(Settings(), options.opts, variants.PROOF, device=device)
+    if cards:
+        _refuse_cpu_switches(settings)
+    if options.device_memory is not None:
+        parse_bytes(options.device_memory, "--device-memory")
     outputs = {"-o": options.proof_file, "--timings": options.timings, "--trace": options.trace}
     check_outputs(outputs, [options.input_file, options.unsafe_randomness])
     job = _circuit_job(options, timer, progress) if circuit.is_circuit(options.input_file) else _c1_job(options, timer, progress)
     scalars = _randomness(options, job.partitions)
-    _check_memory(options, job.shape, settings)
+    _check_memory(options, job.shape, settings, bool(cards))
+    facts: dict[str, Any] = {}
     with timer.watching_workers():
-        proofs = _prove_partitions(job, scalars, settings, timer, progress)
+        if cards:
+            proofs = _prove_on_cards(job, cards, scalars, options, settings, timer, progress, facts)
+        else:
+            proofs = _prove_partitions(job, scalars, settings, timer, progress)
     with timer.phase("write"):
         write_atomically(options.proof_file, proofs)
     seconds = timer.stop()
@@ -97,6 +108,7 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         "parameters": job.parameters.as_dict(),
         "verified": True,
         "device": device,
+        **facts,
         "settings": settings.as_dict(),
         "randomness": "file" if options.unsafe_randomness else "system",
         "output": str(options.proof_file),
@@ -169,6 +181,18 @@ def _refuse_synthesis_switches(options: Options) -> None:
             )
 
 
+def _refuse_cpu_switches(settings: Settings) -> None:
+    """On a card the sums follow one another, each with the window width that its size wants."""
+    for name, given, usual in (
+        ("parallel-b-g2", settings.parallel_b_g2, variants.DEFAULTS.parallel_b_g2),
+        ("msm-window", settings.msm_window, variants.DEFAULTS.msm_window),
+    ):
+        if given != usual:
+            raise UsageError(
+                f"{name} is about sums of points on the CPU", where="--opt", hint=f"leave {name} out, or --device cpu"
+            )
+
+
 def _randomness(options: Options, partitions: list[int]) -> dict[int, tuple[int, int]]:
     """r and s of each partition: from the system, or from a file for tests."""
     if options.unsafe_randomness is None:
@@ -176,10 +200,79 @@ def _randomness(options: Options, partitions: list[int]) -> dict[int, tuple[int,
     return randomness.read(options.unsafe_randomness, partitions)
 
 
-def _check_memory(options: Options, shape: Shape, settings: Settings) -> None:
+def _check_memory(options: Options, shape: Shape, settings: Settings, on_cards: bool) -> None:
     budget = parse_bytes(options.memory_budget, "--memory-budget") if options.memory_budget else config.available_memory()
-    rows = explicit.bytes_needed(shape) if settings.lc_layout == "csr" else 0
-    refuse_over(predicted_peak(shape) + rows, budget, "--memory-budget" if options.memory_budget else "available memory")
+    need = predicted_peak_beside_cards(shape) if on_cards else predicted_peak(shape)
+    need += explicit.bytes_needed(shape) if settings.lc_layout == "csr" else 0
+    refuse_over(need, budget, "--memory-budget" if options.memory_budget else "available memory")
+
+
+def _prove_on_cards(
+    job: Job,
+    cards: list[Any],
+    scalars: dict[int, tuple[int, int]],
+    options: Options,
+    settings: Settings,
+    timer: Timer,
+    progress: Progress,
+    facts: dict[str, Any],
+) -> bytes:
+    """The proofs of all partitions on cards; `facts` get memory, retries and device seconds by phase."""
+    from cuzk.groth16.key_cuda import load_from, positions
+
+    cards = cards[: max(1, len(job.partitions))]
+    made = _explicit(job, settings, timer)
+    with timer.phase("prep_msm"):
+        where = positions(job.shape, groth16.queries(job.shape))
+
+    def synthesize(k: int, into: synthesis.Buffers, timer: Timer) -> Synthesis:
+        if job.given is not None:
+            with timer.phase("eval_abc"):
+                return Synthesis(job.given, *evaluation.evaluate(job.shape, job.given, (into.out.a, into.out.b, into.out.c)))
+        assert job.hints is not None
+        return synthesis.synthesize(job.shape, *job.hints(k), settings, timer, made, into)
+
+    opened = Cards.open(
+        cards,
+        job.shape,
+        job.parameters.vk,
+        where,
+        load_from(job.parameters),
+        partitions=len(job.partitions),
+        limit=options.device_memory,
+        pinned=settings.pinned,
+        timer=timer,
+        progress=progress,
+    )
+    try:
+        work = Work(job.shape, job.parameters.vk, synthesize, job.public_inputs, scalars)
+        proofs = opened.prove(work, timer, progress)
+    finally:
+        opened.free()
+    facts |= opened.facts | {"device_phases": device_seconds(timer)}
+    return _whole(job, proofs)
+
+
+def device_seconds(timer: Timer) -> dict[str, float]:
+    """Seconds of device time by phase, of all cards together."""
+    found: dict[str, float] = {}
+    for span in timer.spans:
+        if span.track.startswith("cuda:"):
+            found[span.name] = round(found.get(span.name, 0.0) + span.seconds, 6)
+    return found
+
+
+def _whole(job: Job, proofs: bytes) -> bytes:
+    if len(proofs) != PROOF_BYTES * len(job.partitions):
+        raise InternalError("proof length", expected=PROOF_BYTES * len(job.partitions), got=len(proofs))
+    return proofs
+
+
+def _explicit(job: Job, settings: Settings, timer: Timer) -> Explicit | None:
+    if settings.lc_layout != "csr" or job.hints is None:
+        return None
+    with timer.phase("prepare"):
+        return explicit.expand(job.shape)
 
 
 def _synthesis(
@@ -201,10 +294,7 @@ def _prove_partitions(
     job: Job, scalars: dict[int, tuple[int, int]], settings: Settings, timer: Timer, progress: Progress
 ) -> bytes:
     proofs = []
-    made = None
-    if settings.lc_layout == "csr" and job.hints is not None:
-        with timer.phase("prepare"):
-            made = explicit.expand(job.shape)
+    made = _explicit(job, settings, timer)
     with timer.phase("prep_msm"):
         where = groth16.queries(job.shape)
     with progress.bar("proving", 100.0 * len(job.partitions)):
@@ -223,10 +313,7 @@ def _prove_partitions(
                 raise
             proofs.append(encoded)
     timer.partition = None
-    data = b"".join(proofs)
-    if len(data) != PROOF_BYTES * len(job.partitions):
-        raise InternalError("proof length", expected=PROOF_BYTES * len(job.partitions), got=len(data))
-    return data
+    return _whole(job, b"".join(proofs))
 
 
 def prove_text(result: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ def run(target: str, directory: Path, toxic_waste: Path | None, fresh: bool, dev
         raise UsageError("--toxic-waste and --random exclude each other")
     progress = Progress()
     progress.announce_compilation()
-    choose_device(device)
+    choose_device(device, "setup")
     path = Path(target)
     if path.is_file():
         shape, _ = circuit.load(path)

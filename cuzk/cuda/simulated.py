@@ -107,7 +107,7 @@ class Buffer:
             ranges.forbid(self.address)
 
     def __del__(self) -> None:
-        if hasattr(self, "_freed"):
+        if hasattr(self, "_freed") and ranges is not None:  # at exit modules are gone
             self.free()
 
     def __enter__(self) -> Buffer:

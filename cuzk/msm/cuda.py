@@ -17,8 +17,8 @@ from cuzk.errors import InternalError
 from cuzk.field.limbs import FR_LIMBS, U64
 from cuzk.kernels import digits_cuda, msm_cuda, sort_cuda
 from cuzk.kernels.tree_cuda import NONE
-from cuzk.msm.cuda_plan import Plan, chunked, resized
-from cuzk.msm.cuda_scratch import DevicePoints, Scratch, Trees, combined, scan_blocks, scanned, upload, upload_be
+from cuzk.msm.cuda_plan import Plan, chunked, resized, tree_scratch
+from cuzk.msm.cuda_scratch import _GATHERERS, DevicePoints, Scratch, Trees, combined, scan_blocks, scanned, upload, upload_be
 from cuzk.msm.rows import point_limbs
 
 __all__ = ["DevicePoints", "Msm", "Scratch", "Selection", "msm", "sum_selected", "upload", "upload_be"]
@@ -197,6 +197,19 @@ class Selection:
         """Bytes of scratch for at most `most` selected points, without the prefix products."""
         size = 96 if curve == "g1" else 192
         return 4 * (most + 2) + size * (most // 2 + 1 + 2 * 128)
+
+    @staticmethod
+    def sizes(curve: str, most: int, multiprocessors: int) -> dict[str, int]:
+        """Bytes of scratch by name for bitmaps of at most `most` points, however many are selected."""
+        size, pairs = 8 * point_limbs(curve), -(-most // 2)
+        return {
+            "scans": 4 * scan_blocks(-(-most // 32)),
+            "words": 256,
+            "references": 4 * (most + 2),
+            "slots": (pairs + 2 * 128) * size,
+            "scratch": tree_scratch(curve, pairs, multiprocessors),
+            "gathered": _GATHERERS * 2 * size,
+        }
 
     def run(self, points: DevicePoints, bits: int, n: int, index: int = 0, mark: Mark = _nothing) -> U64:
         """The sum of the points whose bit is set, complete.

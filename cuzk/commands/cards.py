@@ -1,0 +1,333 @@
+"""Partitions on cards: each staged while the one before is proved, spread over all cards, tried again where something failed.
+
+A proof leaves here only after its check by pairing on the CPU. A partition whose proof fails it, or whose card reports an error
+and still works, is proved again from its C1, at most `MAX_RETRIES` times; a card that does not work any more leaves its
+partitions to the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from cuzk.circuits import synthesis
+from cuzk.circuits.synthesis import Synthesis
+from cuzk.circuits.template import Shape
+from cuzk.errors import CuzkError, DeviceError, InternalError
+from cuzk.groth16.proof import Proof
+from cuzk.groth16.prove import WEIGHTS
+from cuzk.groth16.verify import verify
+from cuzk.memory import parse_bytes
+from cuzk.progress import Progress
+from cuzk.timing import Phase, Timer
+
+if TYPE_CHECKING:
+    from cuzk.groth16.key_cuda import Load, Positions
+    from cuzk.groth16.keys import VerifyingKey
+    from cuzk.groth16.prove_cuda import Prover, Staged
+
+MAX_RETRIES = 2
+# Device memory that is left to the driver: code of kernels, stacks of threads.
+RESERVE = 512 << 20
+
+Synthesize = Callable[[int, synthesis.Buffers, Timer], Synthesis]
+
+
+@dataclass
+class Work:
+    """What the partitions of one run have in common."""
+
+    shape: Shape
+    vk: VerifyingKey
+    synthesize: Synthesize  # partition, arrays to use, timer ↦ witness and row values
+    public_inputs: Callable[[int], list[int]]
+    scalars: dict[int, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A staged partition, and the phases that led to it."""
+
+    place: Staged
+    partition: int
+    phases: list[Phase]
+
+
+class Board:
+    """Which partitions are to be done, in work and done, for all cards together."""
+
+    def __init__(self, partitions: list[int]) -> None:
+        self._todo = deque(partitions)
+        self._left = len(partitions)
+        self._changed = threading.Condition()
+        self._attempts = dict.fromkeys(partitions, 0)
+        self.proofs: dict[int, bytes] = {}
+        self.retries = 0
+        self.error: CuzkError | None = None
+
+    def take(self) -> int | None:
+        """A partition to do, once there is one; None when all are done or the run has failed."""
+        with self._changed:
+            while not self._todo and self._left and self.error is None:
+                self._changed.wait()
+            return self._todo.popleft() if self._todo and self.error is None else None
+
+    def done(self, k: int, proof: bytes) -> None:
+        """A partition's proof, checked."""
+        with self._changed:
+            self.proofs[k] = proof
+            self._left -= 1
+            self._changed.notify_all()
+
+    def again(self, k: int, error: CuzkError | None = None) -> bool:
+        """Put a partition back. With the error of an attempt it counts as one; false if there have been too many."""
+        with self._changed:
+            if error is not None:
+                if self._attempts[k] == MAX_RETRIES:
+                    return False
+                self._attempts[k] += 1
+                self.retries += 1
+            self._todo.appendleft(k)
+            self._changed.notify_all()
+            return True
+
+    def fail(self, k: int | None, error: CuzkError) -> None:
+        """End the run: nobody takes anything any more."""
+        with self._changed:
+            if self.error is None:
+                error.partition = k if error.partition is None else error.partition
+                self.error = error
+            self._changed.notify_all()
+
+
+@dataclass
+class Cards:
+    """Cards made ready for the proofs of one circuit, and the host memory that they share."""
+
+    shape: Shape
+    provers: list[Prover]
+    buffers: synthesis.Buffers
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.working = list(self.provers)
+
+    @classmethod
+    def open(
+        cls,
+        cards: list[Any],
+        shape: Shape,
+        vk: VerifyingKey,
+        where: dict[str, Positions],
+        load: Load,
+        *,
+        partitions: int,
+        limit: str | None = None,
+        pinned: bool = True,
+        timer: Timer,
+        progress: Progress,
+    ) -> Cards:
+        """Points, transforms and scratch on every card; says what is needed and what there is.
+
+        Raises  ResourceError beforehand if a card has too little memory; DeviceError if one fails
+        """
+        from cuzk.groth16.key_cuda import DeviceKey
+        from cuzk.groth16.prove_cuda import Prover
+
+        provers: list[Prover] = []
+        facts = []
+        try:
+            for card in cards:
+                free = card.free_memory()
+                memory = _usable(free, limit)
+                with timer.phase("srs_load"):
+                    key = DeviceKey(card, shape, where, load, memory, -(-partitions // len(cards)))
+                    provers.append(Prover(key, vk))
+                need = key.needs.total
+                progress.line(f"cuda:{card.ordinal} {card.name}: {_gib(need)} of {_gib(free)} device memory free ({key.needs})")
+                facts.append({"device": f"cuda:{card.ordinal}", "name": card.name, "uuid": card.uuid, "free_memory": free})
+                facts[-1] |= {"predicted": need, "scratch": sum(key.needs.scratch.values()), "slots": key.needs.slots}
+            buffers = synthesis.buffers(shape, empty=cards[0].pinned if pinned else None)
+        except BaseException:
+            for prover in provers:
+                prover.free()
+            raise
+        return cls(shape, provers, buffers, {"cards": facts})
+
+    def free(self) -> None:
+        """Give all device memory back, as far as cards still answer."""
+        for prover in self.provers:
+            with contextlib.suppress(CuzkError):
+                prover.free()
+
+    def prove(self, work: Work, timer: Timer, progress: Progress) -> bytes:
+        """The proofs of all partitions, one behind the other, in the order of `work.scalars`.
+
+        Raises  the error of a partition that cannot be proved; ResourceError and false inputs at once
+        """
+        board = Board(list(work.scalars))
+        synthesizing = threading.Lock()
+        runs = [_Run(prover, self, board, work, synthesizing, timer, progress) for prover in self.working]
+        with progress.bar("proving", float(sum(WEIGHTS.values()) * len(work.scalars))):
+            if len(runs) == 1:
+                runs[0].run()
+            else:
+                _together(runs, timer)
+        for fact, prover in zip(self.facts["cards"], self.provers, strict=True):
+            with contextlib.suppress(CuzkError):
+                fact["taken"] = max(fact.get("taken", 0), fact["free_memory"] - prover.card.free_memory())
+        self.facts["retries"] = board.retries
+        if board.error is not None:
+            raise board.error
+        return b"".join(board.proofs[k] for k in work.scalars)
+
+
+def _together(runs: list[_Run], timer: Timer) -> None:
+    """All cards at once, a thread each."""
+    with timer.phase("cards") as parent, ThreadPoolExecutor(len(runs), thread_name_prefix="card") as pool:
+
+        def one(run: _Run) -> None:
+            with timer.within(parent):
+                run.run()
+
+        for future in [pool.submit(one, run) for run in runs]:
+            future.result()
+
+
+def _usable(free: int, limit: str | None) -> int:
+    usable = free - RESERVE if free > 2 * RESERVE else free
+    return usable if limit is None else min(usable, parse_bytes(limit, "--device-memory"))
+
+
+def _gib(size: int) -> str:
+    return f"{size / (1 << 30):.2f} GiB"
+
+
+class _Run:
+    """One card at work: one thread synthesizes and stages partitions, another proves them."""
+
+    def __init__(
+        self,
+        prover: Prover,
+        cards: Cards,
+        board: Board,
+        work: Work,
+        synthesizing: threading.Lock,
+        timer: Timer,
+        progress: Progress,
+    ) -> None:
+        self.prover, self.cards, self.board, self.work = prover, cards, board, work
+        self.synthesizing, self.timer, self.progress = synthesizing, timer, progress
+        self.free: SimpleQueue[Staged | None] = SimpleQueue()
+        self.ready: SimpleQueue[_Ready | None] = SimpleQueue()
+
+    def run(self) -> None:
+        """Until all is done, or this card or the run has failed."""
+        for place in self.prover.places:
+            self.free.put(place)
+        try:
+            with ThreadPoolExecutor(1, thread_name_prefix="stage") as pool:
+                staging = pool.submit(self._stage_all)
+                try:
+                    while (found := self._awaited()) is not None and self._proved(found):
+                        self.free.put(found.place)
+                except BaseException as error:
+                    self.board.fail(None, InternalError(f"the run broke off: {type(error).__name__}"))
+                    raise
+                finally:
+                    self.free.put(None)
+            staging.result()
+        finally:
+            # What a card that failed had ready.
+            while not self.ready.empty():
+                if (left := self.ready.get()) is not None:
+                    self.board.again(left.partition)
+
+    def _awaited(self) -> _Ready | None:
+        with self.timer.phase("await_synthesis") as phase:
+            found = self.ready.get()
+        if found is not None:
+            phase.children.extend(found.phases)
+        return found
+
+    def _stage_all(self) -> None:
+        """Synthesize and stage, one partition after the other, whenever there is a place."""
+        try:
+            while (place := self.free.get()) is not None:
+                k = self.board.take()
+                if k is None:
+                    return
+                try:
+                    self.ready.put(self._staged(place, k))
+                except CuzkError as error:
+                    if not self._failed(k, error):
+                        return
+                    self.free.put(place)
+        except BaseException as error:
+            self.board.fail(None, InternalError(f"the run broke off: {type(error).__name__}"))
+            raise
+        finally:
+            self.ready.put(None)
+
+    def _staged(self, place: Staged, k: int) -> _Ready:
+        timer = Timer(self.timer.origin)
+        timer.partition = k
+        with self.synthesizing:
+            made = self.work.synthesize(k, self.cards.buffers, timer)
+            with timer.phase("upload"):
+                self.prover.stage(place, made.witness, (made.a, made.b, made.c))
+        for phase in timer.root.children:
+            self.timer.span(f"ahead of {self.prover.track}", phase.name, phase.start, phase.seconds, k)
+        return _Ready(place, k, timer.root.children)
+
+    def _proved(self, found: _Ready) -> bool:
+        """Prove and check what was staged. False if this card can do no more."""
+        timer, work, k = self.timer, self.work, found.partition
+        timer.partition = k
+        try:
+            proof = self.prover.prove(found.place, *work.scalars[k], timer, self._step)
+            with timer.phase("verify"):
+                encoded = proof.encode()
+                if not verify(work.vk, Proof.decode(encoded), work.public_inputs(k)):
+                    raise InternalError("the proof failed its check by pairing", phase="verify")
+        except CuzkError as error:
+            return self._failed(k, error)
+        finally:
+            timer.partition = None
+        self.board.done(k, encoded)
+        return True
+
+    def _step(self, name: str) -> None:
+        self.progress.advance(WEIGHTS[name], name)
+
+    def _failed(self, k: int, error: CuzkError) -> bool:
+        """Decide what becomes of a partition whose attempt failed. False if this card can do no more."""
+        if not isinstance(error, DeviceError | InternalError):
+            self.board.fail(k, error)
+            return False
+        if not self._works():
+            self.cards.working.remove(self.prover)
+            if self.cards.working:
+                self.progress.line(f"{self.prover.track} failed and leaves its partitions to the others: {error.message}")
+                self.board.again(k)
+            else:
+                self.board.fail(k, error)
+            return False
+        if not self.board.again(k, error):
+            self.board.fail(k, error)
+            return False
+        self.progress.line(f"partition {k} is proved again: {error.message}")
+        return True
+
+    def _works(self) -> bool:
+        try:
+            self.prover.card.synchronize()
+        except CuzkError:
+            return False
+        return True

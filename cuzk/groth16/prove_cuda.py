@@ -1,0 +1,165 @@
+"""The Groth16 prover on a card: the steps of `prove`, with points, transforms and scratch resident (`key_cuda`).
+
+A partition is *staged*, its witness and row values copied to the card, and then proved. With two places for staged partitions one
+is made ready while another is proved. Device time is measured with events and kept beside the phases of the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuzk.circuits.template import U8, Shape, Witness
+from cuzk.errors import FalseInput, InternalError
+from cuzk.field import fr_cuda
+from cuzk.field.limbs import FR_LIMBS, U64
+from cuzk.groth16.key_cuda import DeviceKey
+from cuzk.groth16.keys import VerifyingKey
+from cuzk.groth16.proof import Proof
+from cuzk.groth16.prove import assemble
+from cuzk.groth16.quotient import quotient
+from cuzk.kernels import queries_cuda
+from cuzk.kernels.launch import launch_over
+from cuzk.ntt import Domain
+from cuzk.ntt_cuda import reversal
+from cuzk.r1cs import evaluation
+from cuzk.timing import Timer
+
+
+def packed_bits(bits: U8) -> npt.NDArray[np.uint32]:
+    """One bit a byte to 32 bits a word, least significant first."""
+    words = np.packbits(bits, bitorder="little")
+    out = np.zeros(-(-len(words) // 4) * 4, np.uint8)
+    out[: len(words)] = words
+    return out.view(np.uint32)
+
+
+class Staged:
+    """Room on a card for the witness and the row values of one partition: packed bits, inputs and elements, A·z, B·z, C·z."""
+
+    def __init__(self, card: Any, shape: Shape) -> None:
+        self.shape = shape
+        m = 1 << shape.domain_log2
+        self.bits = card.buffer(4 * -(-shape.num_bits // 32))
+        self.values = card.buffer(fr_cuda.BYTES * (shape.num_inputs + shape.num_elems))
+        self.rows = [card.buffer(fr_cuda.BYTES * m) for _ in range(3)]
+        self.copied = 0  # bytes of the last partition
+
+    def free(self) -> None:
+        """Give the memory back."""
+        for buffer in (self.bits, self.values, *self.rows):
+            buffer.free()
+
+    def write(self, witness: Witness, rows: tuple[U64, U64, U64], stream: Any) -> None:
+        """Copy a partition here; done when this returns.
+
+        Shape   rows uint64[n, 4] with all Groth16 rows, the rest of the domain is set to zero
+        Domain  Montgomery
+        """
+        arrays: list[tuple[Any, npt.NDArray[Any], int]] = [
+            (self.values, witness.inputs_mont, 0),
+            (self.values, witness.elems_mont, witness.inputs_mont.nbytes),
+        ]
+        arrays += [(self.bits, packed_bits(witness.bits), 0)]
+        used = self.shape.groth16_rows
+        for buffer, values in zip(self.rows, rows, strict=True):
+            arrays.append((buffer, values[:used], 0))
+            buffer.fill(0, offset=fr_cuda.BYTES * used, stream=stream)
+        for buffer, array, offset in arrays:
+            buffer.write(array, offset, stream)
+        stream.synchronize()
+        self.copied = sum(array.nbytes for _, array, _ in arrays)
+
+
+class Prover:
+    """Proofs of one circuit on one card."""
+
+    def __init__(self, key: DeviceKey, vk: VerifyingKey) -> None:
+        self.key, self.vk, self.card, self.shape = key, vk, key.card, key.shape
+        self.track = f"cuda:{self.card.ordinal}"
+        self._copying = self.card.stream()
+        self.places = [Staged(self.card, self.shape) for _ in range(key.needs.slots)]
+        self._false = self.card.buffer(4)
+
+    def free(self) -> None:
+        """Give all memory back, that of the key too."""
+        for staged in self.places:
+            staged.free()
+        self._false.free()
+        self.key.free()
+
+    def stage(self, place: Staged, witness: Witness, rows: tuple[U64, U64, U64]) -> None:
+        """Put a partition on the card, beside whatever is proved there."""
+        place.write(witness, rows, self._copying)
+
+    @contextmanager
+    def _step(self, timer: Timer, name: str) -> Iterator[None]:
+        """A phase of the host, and the device's time for what it queued, as a span of the card's track."""
+        stream = self.key.stream
+        with timer.phase(name) as phase:
+            began = self.card.event().record(stream)
+            yield
+            seconds = self.card.event().record(stream).milliseconds_since(began) / 1000
+        timer.span(self.track, name, phase.start, seconds, timer.partition)
+
+    def prove(self, place: Staged, r: int, s: int, timer: Timer, step: Callable[[str], None]) -> Proof:
+        """One proof of what was staged, for given r and s (canonical integers below the group order).
+
+        Alias   the staged rows are consumed
+        Source  as `groth16.prove.prove`
+        Raises  FalseInput if a circuit file's own assignment is false; InternalError if a witness that we made does not hold
+        """
+        key, m = self.key, 1 << self.shape.domain_log2
+        bits, values = place.bits.address, place.values.address
+        with self._step(timer, "check"):
+            self._check_rows(place)
+            step("eval_abc")
+        with self._step(timer, "ntt_h"):
+            self._quotient(place)
+            step("ntt_h")
+        with self._step(timer, "msm_h"):
+            h = key.msm("h", key.msm_h, place.rows[0].address, m - 1)
+            step("msm_h")
+        sums = {}
+        for name, of in (("l", "l"), ("a", "a"), ("b_g1", "b"), ("b_g2", "")):
+            with self._step(timer, f"msm_{name}"):
+                if of:  # both vectors b have the same variables
+                    key.prepare(of, bits, values)
+                sums[name] = key.sum(name)
+                step(f"msm_{name}")
+        with timer.phase("assemble"):
+            proof = assemble(self.vk, h, sums["l"], sums["a"], sums["b_g1"], sums["b_g2"], r, s)
+            step("assemble")
+        return proof
+
+    def _check_rows(self, place: Staged) -> None:
+        """Raise unless a b = c in every row."""
+        n = self.shape.num_rows
+        addresses = [buffer.address for buffer in place.rows]
+        self._false.fill(0, stream=self.key.stream)
+        launch_over(self.card, queries_cuda.find_false, n, self.key.stream, *addresses, n, self._false.address)
+        found = self.key.scratch.word(self._false.address)
+        if not found:
+            return
+        row = evaluation.locate_row(self.shape, n - found)
+        if self.shape.facts.get("kind") == "circuit":
+            message, hint = "the assignment in the file does not satisfy the circuit", "mend inputs, aux or rows of the file"
+            raise FalseInput(message, where=str(row), phase="eval_abc", hint=hint)
+        raise InternalError("the witness does not satisfy the circuit", where=str(row), phase="eval_abc")
+
+    def _quotient(self, place: Staged) -> None:
+        """h in place of A·z, bit-reversed and canonical."""
+        a, b, c = place.rows
+        if self.key.quotient is not None:
+            self.key.quotient.run(a.address, b.address, c.address, self.key.stream)
+            return
+        # Domains too small for a pass.
+        log_size = self.shape.domain_log2
+        values = [x.read((1 << log_size, FR_LIMBS), np.uint64) for x in (a, b, c)]
+        h = np.zeros((1 << log_size, FR_LIMBS), np.uint64)
+        h[:-1] = quotient(values[0], values[1], values[2], Domain(log_size))
+        a.write(np.ascontiguousarray(h[reversal(log_size)]))
