@@ -134,7 +134,8 @@ def reached(target: dict[str, Any], value: float | None) -> str:
 def disturbed(target: dict[str, Any]) -> str:
     """Whether the machine was busy during a target's measurement."""
     found = read(target["file"])
-    return "" if not found else "busy" if any(noise["busy"] for noise in found["noise"].values()) else "quiet"
+    states = {noise["busy"] for noise in found["noise"].values()} if found else set()
+    return "busy" if True in states else "not known" if None in states else "quiet" if states else ""
 
 
 def targets() -> str:
