@@ -1,18 +1,22 @@
 """Named switches: ways of doing the same work that can be turned one at a time and measured against each other.
 
-No switch changes a result. Each says what it touches; a command refuses one that does not touch what it runs.
+No switch changes a result. Each says what it touches; a command refuses one that does not touch what it runs. The measurements
+behind the defaults are a file, which `scripts/measure_variants.py` writes.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
+from importlib import resources
 from typing import Any
 
 from cuzk.errors import DeviceError, UsageError
 
 SYNTHESIS, PROOF = "synthesis", "proof"
 WIDEST_WINDOW = 19
+MEASURED = "variants.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Switch:
     touches: tuple[str, ...]
     about: str
     meaning: str
-    reason: str  # the measurement behind the default, and its file in docs/measurements
+    reason: str  # why the default may be expected to win; whether it does is measured
     cuda_only: bool = False
 
     @property
@@ -90,7 +94,7 @@ SWITCHES = {
             (SYNTHESIS, PROOF),
             "the rows",
             "How linear combinations are held: each gadget's once, placed by offsets, or every row of the circuit by itself.",
-            "No measurement recorded yet.",
+            "Explicit rows are read from memory once each, the template's stay in the cache.",
         ),
         Switch(
             "presize",
@@ -99,7 +103,7 @@ SWITCHES = {
             (SYNTHESIS, PROOF),
             "memory",
             "Arrays of the witness and of A·z, B·z, C·z are made and touched up front and used again, or made as filled.",
-            "No measurement recorded yet.",
+            "Memory that a process touches for the first time costs more than what is written to it.",
         ),
         Switch(
             "pinned",
@@ -108,7 +112,7 @@ SWITCHES = {
             (PROOF,),
             "copies to a CUDA device",
             "Page-locked host buffers for copies to a device (CUDA only).",
-            "No measurement recorded yet.",
+            "A device copies from page-locked memory directly, and while the host goes on.",
             cuda_only=True,
         ),
         Switch(
@@ -118,7 +122,7 @@ SWITCHES = {
             (PROOF,),
             "the order of the sums of points",
             "The sum over G2 runs beside the sums over G1, or after them.",
-            "No measurement recorded yet.",
+            "Each sum already has work for all CPUs.",
         ),
         Switch(
             "msm-window",
@@ -127,7 +131,7 @@ SWITCHES = {
             (PROOF,),
             "sums of points",
             "Window width of multi-exponentiations: for each by its number of points, that of the largest for all, or a number.",
-            "No measurement recorded yet.",
+            "Sums differ in their number of points, and the best width with it.",
         ),
         Switch(
             "stream-witness",
@@ -136,7 +140,7 @@ SWITCHES = {
             (SYNTHESIS, PROOF),
             "the order of witness and rows",
             "Rows are written block by block, a challenge's as soon as its witness is there, or all after the whole witness.",
-            "No measurement recorded yet.",
+            "Blocks are whole challenges: rows are divided among all CPUs, challenges only among as many as there are of them.",
         ),
     )
 }
@@ -192,6 +196,13 @@ def parse_variants(text: str, base: Settings, touching: str, device: str = "cpu"
     return found
 
 
+def measurements() -> dict[str, Any]:
+    """What was measured of every switch against its default, and on which machine."""
+    found: dict[str, Any] = json.loads((resources.files("cuzk") / "data" / MEASURED).read_text())
+    return found
+
+
 def listing() -> list[dict[str, Any]]:
-    """All switches, for JSON."""
-    return [switch.as_dict() for switch in SWITCHES.values()]
+    """All switches with their measurements, for JSON."""
+    of = measurements()["switches"]
+    return [{**switch.as_dict(), "measured": of.get(switch.name, [])} for switch in SWITCHES.values()]

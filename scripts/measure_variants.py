@@ -1,10 +1,13 @@
 """Measure every switch against its default, in synthesis and in whole proofs, and write docs/measurements/variants-cpu.json.
 
-Usage: python scripts/measure_variants.py [--iterations N] [--rounds N] [--only synthesis|proof]
+Usage: python scripts/measure_variants.py [--iterations N] [--rounds N] [--only synthesis|proof|large]
+
+The verdicts go to cuzk/data/variants.json too, from which `cuzk variants` shows them.
 
 With --quiet, a round of proofs during which other processes took more than a twentieth of the CPUs is dropped and run again.
 
-Both take a 2 KiB sector, whose proof needs development parameters (made when absent). Settings take turns in one process; see
+Synthesis and proofs take a 2 KiB sector, whose proof needs development parameters (made when absent); `large` is synthesis of
+one 32 GiB partition, which takes 14 GB and is run only if asked for. Settings take turns in one process; see
 `cuzk/statistics.py`. Synthesis is timed from the C1 in memory to A·z, B·z, C·z, proofs from there on to the 192 checked bytes.
 """
 
@@ -33,8 +36,11 @@ from cuzk.timing import Timer  # noqa: E402
 from cuzk.variants import DEFAULTS, Settings  # noqa: E402
 
 TARGET = ROOT / "docs/measurements/variants-cpu.json"
+VERDICTS = ROOT / "cuzk/data" / variants.MEASURED
 C1 = ROOT / "examples/c1-2kib.json"
 SYNTHESIS = "base,lc-layout=csr,presize=off,stream-witness=on"
+LARGE = "base,stream-witness=on"
+PARTS = {"synthesis": "synthesis of 2 KiB", "large": "synthesis of 32 GiB", "proof": "proof of 2 KiB"}
 PROOF = "base,presize=off,stream-witness=on,parallel-b-g2=on,msm-window=one"
 
 
@@ -46,9 +52,17 @@ def environment() -> dict[str, Any]:
     return {"cpu": model, "path": config.cpu_path(), "threads": config.thread_count(), **versions}
 
 
-def synthesis(iterations: int, setting: str) -> dict[str, Any]:
-    """All settings of synthesis on one partition."""
-    options = synth_only.Options(c1_file=C1, variant=setting, iterations=iterations, warmup=2, counters=True, as_json=True)
+def synthesis(iterations: int, setting: str, size: int | None = None) -> dict[str, Any]:
+    """All settings of synthesis on one partition of the packaged C1, or of one that is made up."""
+    options = synth_only.Options(
+        c1_file=None if size else C1,
+        size=size,
+        variant=setting,
+        iterations=iterations,
+        warmup=1 if size else 2,
+        counters=True,
+        as_json=True,
+    )
     found = synth_only.run(options, time.perf_counter())
     keep = ("rows_per_second_per_core", "bytes_written", "bytes_per_second", "memory_bandwidth", "noise", "variants", "verdict")
     return {key: found[key] for key in keep}
@@ -98,23 +112,39 @@ def proofs(rounds: int, setting: str, quiet: bool) -> dict[str, Any]:
     return {"noise": noise, "variants": listed}
 
 
+def verdicts(result: dict[str, Any]) -> dict[str, Any]:
+    """What `cuzk variants` shows: each compared setting's verdict in words, under the switch that it turns."""
+    e, switches = result["environment"], {}  # type: ignore[var-annotated]
+    for part, of in PARTS.items():
+        for one in result.get(part, {}).get("variants", []):
+            if "words" in one:
+                name, value = one["name"].split("=")
+                shown = {"of": of, "value": value, "verdict": one["difference"]["verdict"], "words": one["words"]}
+                switches.setdefault(name, []).append(shown)
+    machine = f"{e['cpu']}, {e['threads']} threads, path {e['path']}"
+    return {"machine": machine, "file": str(TARGET.relative_to(ROOT)), "switches": switches}
+
+
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=40, help="rounds of synthesis")
     parser.add_argument("--rounds", type=int, default=10, help="rounds of proofs")
     parser.add_argument("--quiet", action="store_true", help="only rounds of proofs that nothing disturbed")
-    parser.add_argument("--only", choices=["synthesis", "proof"])
+    parser.add_argument("--only", choices=list(PARTS))
     given = parser.parse_args()
     result = json.loads(TARGET.read_text()) if given.only and TARGET.exists() else {}
     result |= {"command": "python scripts/measure_variants.py", "environment": environment(), "circuit": "porep 2048"}
-    if given.only != "proof":
+    if given.only in (None, "synthesis"):
         result["synthesis"] = synthesis(given.iterations, SYNTHESIS)
-    if given.only != "synthesis":
+    if given.only == "large":
+        result["large"] = synthesis(given.iterations, LARGE, 32 << 30)
+    if given.only in (None, "proof"):
         result["proof"] = proofs(given.rounds, PROOF, given.quiet)
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(json.dumps(result, indent=1) + "\n")
-    for part in ("synthesis", "proof"):
+    VERDICTS.write_text(json.dumps(verdicts(result), indent=1, ensure_ascii=False) + "\n")
+    for part in PARTS:
         for one in result.get(part, {}).get("variants", []):
             print(part, one.get("words") or f"{one['name']}: median {one['seconds']['median']:.4f} s")
         print(part, result.get(part, {}).get("noise"))

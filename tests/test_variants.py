@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from cuzk.errors import DeviceError, UsageError
-from cuzk.variants import PROOF, SWITCHES, SYNTHESIS, Settings, apply, listing, parse_variants
+from cuzk.variants import PROOF, SWITCHES, SYNTHESIS, Settings, apply, listing, measurements, parse_variants
+from tests.conftest import ROOT
 
 
 def test_defaults_are_values_of_their_switches() -> None:
@@ -14,6 +17,16 @@ def test_defaults_are_values_of_their_switches() -> None:
         assert switch.meaning and switch.reason and switch.touches
     assert apply(Settings(), [f"{k}={v}" for k, v in Settings().as_dict().items()], PROOF, device="cuda") == Settings()
     assert [one["name"] for one in listing()] == list(SWITCHES)
+
+
+def test_every_default_of_this_machine_is_measured() -> None:
+    recorded = json.loads((ROOT / measurements()["file"]).read_text())
+    words = {v["words"] for part in recorded.values() if isinstance(part, dict) for v in part.get("variants", []) if "words" in v}
+    for one in listing():
+        assert bool(one["measured"]) != SWITCHES[one["name"]].cuda_only, one["name"]
+        for measured in one["measured"]:
+            assert measured["words"] in words and measured["words"].startswith(f"{one['name']}={measured['value']}: ")
+            assert SWITCHES[one["name"]].parse(measured["value"]) is not None
 
 
 def test_switches_one_at_a_time() -> None:

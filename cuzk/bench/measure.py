@@ -18,7 +18,7 @@ from cuzk import config, jit, statistics
 from cuzk.errors import InternalError, UsageError
 from cuzk.progress import Progress
 
-RUNS = 5
+RUNS, ROUNDS = 5, 10  # of one way, and comparing several
 _SIZES = 31
 
 
@@ -30,6 +30,8 @@ class Request:
     sizes: tuple[int, ...] = ()
     threads: tuple[int, ...] = ()
     peers: bool = False
+    opts: tuple[str, ...] = ()  # switches, NAME=VALUE
+    variant: str | None = None  # settings to compare
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
 
     def cpus(self) -> tuple[int, ...]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import statistics
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from cuzk import config
+from cuzk import config, statistics, variants
 from cuzk.bench import known, measure, process
 from cuzk.bench.measure import Request
 from cuzk.bench.process import Run
-from cuzk.errors import UsageError
+from cuzk.errors import InternalError, UsageError
 from cuzk.field.params import R
 from cuzk.fixture import fabricate
 from cuzk.formats import c1, c1_resolve, vk
@@ -26,12 +27,14 @@ from cuzk.spec import groth16 as spec_groth16
 from cuzk.spec.engine import BLS12_381
 from cuzk.spec.keys import read_verifying_key
 from cuzk.statistics import summary
+from cuzk.variants import DEFAULTS
 
 RUST = "the Rust stack's proof of the same C1 with the same parameters, r and s, byte for byte"
 SPEC = "the pairing equation by cuzk.spec.groth16, in plain integers"
 VERDICTS = "true for a proof of the Rust stack or one that cuzk.spec accepts, false for the same with another public input"
 # Not secret here: the same numbers in every run make the same proof.
 _R, _S = 3, 5
+SPARE_ROUNDS = 3
 
 
 def _randomness(size: int, partitions: int) -> list[dict[str, Any]]:
@@ -60,7 +63,7 @@ def _rows(name: str, path: str, runs: list[Run], shown: dict[str, Any]) -> list[
     whole = measure.row(name, process.times(runs), threads, result=shown)
     phases = {phase: [r.answer["phases"].get(phase, 0.0) for r in runs] for phase in runs[0].answer["phases"]}
     whole |= {"path": path, "peak_memory": max(r.peak_memory for r in runs)}
-    whole["phases"] = {phase: round(statistics.median(times), 4) for phase, times in phases.items()}
+    whole["phases"] = {phase: round(median(times), 4) for phase, times in phases.items()}
     # The process's own clock starts at its first line; what came before and what came after it counts as start-up too.
     before = [r.seconds - r.answer["seconds"] + r.answer["phases"]["start"] for r in runs]
     start = {"name": f"{name}: before first work", "threads": threads, "path": path, "result": shown}
@@ -94,6 +97,7 @@ def _input_file(size: int, folder: Path) -> Path:
 def run(request: Request) -> list[dict[str, Any]]:
     """Each size on each path that this machine has; the check of one proof on this process's path."""
     rows = []
+    variants.apply(DEFAULTS, request.opts, variants.PROOF)
     for size in request.sizes or (known.SECTOR_SIZE,):
         with tempfile.TemporaryDirectory(prefix="cuzk-bench-") as name:
             folder = Path(name)
@@ -105,7 +109,70 @@ def run(request: Request) -> list[dict[str, Any]]:
             numbers.write_text(json.dumps({"randomness": _randomness(size, replica.partitions)}))
             for threads in request.threads or (config.thread_count(),):
                 with measure.on_cpus(threads):
-                    rows += _on_paths(request, size, input_file, numbers, inputs, folder)
+                    measured = _on_paths if request.variant is None else _compared
+                    rows += measured(request, size, input_file, numbers, inputs, folder)
+    return rows
+
+
+def _arguments(input_file: Path, out: Path, numbers: Path, opts: Iterable[str]) -> list[str]:
+    switches = [word for opt in opts for word in ("--opt", opt)]
+    return ["prove", str(input_file), "-o", str(out), "--params", "dev", "--unsafe-randomness", str(numbers), *switches]
+
+
+def _compared(
+    request: Request, size: int, input_file: Path, numbers: Path, inputs: list[list[int]], folder: Path
+) -> list[dict[str, Any]]:
+    """A warm process of each setting a round, in turning order; each setting against the first, by wall and by CPU time.
+
+    Raises  InternalError if settings give different proofs
+    """
+    assert request.variant is not None
+    base = variants.apply(DEFAULTS, request.opts, variants.PROOF)
+    names = list(variants.parse_variants(request.variant, base, variants.PROOF))
+    path, out = config.cpu_path(), folder / "proof.bin"
+    opts = {name: (*request.opts, *(() if name == "base" else name.split("+"))) for name in names}
+    calls = {name: _arguments(input_file, out, numbers, opts[name]) for name in names}
+    for name in names:
+        request.progress.line(f"prove {sector.parse(size).name}, {name}: warm-up")
+        process.warm_runs(calls[name], path, 1, first=True)
+    runs = _rounds(calls, path, request.runs)
+    proofs = {run.answer["proof"] for each in runs.values() for run in each}
+    if len(proofs) > 1:
+        raise InternalError("settings give different proofs", expected=1, got=len(proofs), phase="bench")
+    shown = _check(size, bytes.fromhex(proofs.pop()), policy.verifying_key(size, "dev", request.progress), inputs, "prove")
+    return _compared_rows(f"prove {sector.parse(size).name}", path, runs, shown)
+
+
+def _rounds(calls: dict[str, list[str]], path: str, rounds: int) -> dict[str, list[Run]]:
+    """`rounds` rounds in turning order. A round in which something was compiled or made anew is left out.
+
+    Raises  InternalError if processes stay cold
+    """
+    names = list(calls)
+    runs: dict[str, list[Run]] = {name: [] for name in names}
+    for order in statistics.orders(len(names), rounds + SPARE_ROUNDS):
+        once = {names[i]: process.cuzk(calls[names[i]], path) for i in order}
+        if all(run.warm for run in once.values()):
+            for name, run in once.items():
+                runs[name].append(run)
+        if len(runs[names[0]]) == rounds:
+            return runs
+    raise InternalError("cuzk prove adds to the cache at every run", where=str(config.cache_dir()), phase="bench")
+
+
+def _compared_rows(name: str, path: str, runs: dict[str, list[Run]], shown: dict[str, Any]) -> list[dict[str, Any]]:
+    first, *_ = runs
+    times = {setting: process.times(each) for setting, each in runs.items()}
+    rows = []
+    for setting, each in runs.items():
+        row = _rows(f"{name}, {setting}", path, each, shown)[0]
+        if setting != first:
+            wall, cpu = (
+                statistics.compare(setting, mine, first, its) for mine, its in zip(times[setting], times[first], strict=True)
+            )
+            row |= {"verdict": wall.verdict, "words": wall.words, "difference": wall.as_dict()}
+            row |= {"cpu_verdict": cpu.verdict, "cpu_words": f"CPU time of {cpu.words}", "cpu_difference": cpu.as_dict()}
+        rows.append(row)
     return rows
 
 
@@ -113,7 +180,7 @@ def _on_paths(
     request: Request, size: int, input_file: Path, numbers: Path, inputs: list[list[int]], folder: Path
 ) -> list[dict[str, Any]]:
     rows, name, out = [], f"prove {sector.parse(size).name}", folder / "proof.bin"
-    arguments = ["prove", str(input_file), "-o", str(out), "--params", "dev", "--unsafe-randomness", str(numbers)]
+    arguments = _arguments(input_file, out, numbers, request.opts)
     data, key = b"", None
     for path in process.paths():
         request.progress.line(f"{name}, {path}: {request.runs} processes and one before them")

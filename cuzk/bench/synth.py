@@ -13,12 +13,12 @@ from cuzk.circuits.template import Shape
 from cuzk.fixture import fabricate
 from cuzk.formats import c1, shapes
 from cuzk.formats.c1 import C1
-from cuzk.r1cs import evaluation
+from cuzk.r1cs import evaluation, explicit
 from cuzk.r1cs.expansion import digests
 from cuzk.r1cs.packing import pack
 from cuzk.seal import sector
 from cuzk.timing import Timer
-from cuzk.variants import DEFAULTS
+from cuzk.variants import DEFAULTS, SYNTHESIS, Settings, apply
 
 RUST = "digests of the witness and of A·z, B·z, C·z by the Rust stack for the same C1"
 ROWS = "(A·z)(B·z) = C·z on every row"
@@ -27,14 +27,15 @@ ROWS = "(A·z)(B·z) = C·z on every row"
 class Task:
     """One synthesis, as often as wanted, into arrays that are there or into new ones."""
 
-    def __init__(self, shape: Shape, content: C1, into: Buffers | None) -> None:
+    def __init__(self, shape: Shape, content: C1, into: Buffers | None, settings: Settings = DEFAULTS) -> None:
         """`into` None: each run makes its arrays."""
-        self.shape, self.content, self.into = shape, content, into
+        self.shape, self.content, self.into, self.settings = shape, content, into, settings
+        self.made = explicit.expand(shape) if settings.lc_layout == "csr" else None
         self.found: Synthesis | None = None
 
     def __call__(self) -> None:
         self.found = None  # an array of the last run is given back before this one makes its own
-        self.found = synthesis.synthesize(self.shape, *hints(self.content, 0), DEFAULTS, Timer(), None, self.into)
+        self.found = synthesis.synthesize(self.shape, *hints(self.content, 0), self.settings, Timer(), self.made, self.into)
 
     def check(self, name: str) -> dict[str, Any]:
         """Digests of the last result against the Rust stack's where they are known; else every row."""
@@ -52,6 +53,7 @@ class Task:
 def run(request: Request) -> list[dict[str, Any]]:
     """Each size on one CPU and on all: into arrays made before, and with arrays made by each run."""
     rows = []
+    settings = apply(DEFAULTS, request.opts, SYNTHESIS)
     for size in request.sizes or (known.SECTOR_SIZE,):
         its = sector.parse(size)
         if size == known.SECTOR_SIZE:
@@ -69,7 +71,7 @@ def run(request: Request) -> list[dict[str, Any]]:
                     into = synthesis.buffers(shape) if arrays == "made before" else None
                     if into is not None:
                         into.touch()
-                    task = Task(shape, content, into)
+                    task = Task(shape, content, into, settings)
                     task()
                     shown = task.check(name)
                     row = measure.row(name, measure.times_of(task, request.runs), threads, result=shown)

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from cuzk import __version__
+from cuzk import __version__, variants
 from cuzk.bench import arkworks, machine, measure
 from cuzk.bench.measure import Request
 from cuzk.circuits.params import parse_size
@@ -15,9 +15,11 @@ from cuzk.commands.choices import choose_device
 from cuzk.errors import UsageError
 from cuzk.noise import Watch
 from cuzk.progress import Progress
+from cuzk.variants import DEFAULTS
 
 SUBJECTS = ("field", "ntt", "msm", "synth", "prove", "setup")
 OF_ELEMENTS, OF_SECTORS = ("ntt", "msm"), ("synth", "prove", "setup")
+WITH_SWITCHES = ("synth", "prove")
 SMALLEST = {"ntt": 6, "msm": 0}
 
 
@@ -27,10 +29,12 @@ class Options:
 
     subject: str | None = None
     size: str | None = None
-    runs: int = measure.RUNS
+    runs: int | None = None
     threads: int | None = None
     device: str = "auto"
     peers: bool = False
+    opts: tuple[str, ...] = ()
+    variant: str | None = None
     as_json: bool = False
 
 
@@ -48,6 +52,18 @@ def sizes(subject: str | None, text: str | None) -> tuple[int, ...]:
     raise UsageError("this subject has no sizes", where="--size", expected=f"one of {', '.join(OF_ELEMENTS + OF_SECTORS)}")
 
 
+def _check_switches(options: Options) -> None:
+    """Raises  UsageError for switches where nothing has them, and as `variants.parse_variants`"""
+    if options.opts and options.subject not in WITH_SWITCHES:
+        raise UsageError("this subject has no switches", where="--opt", expected=f"one of {', '.join(WITH_SWITCHES)}")
+    if options.variant is not None and options.subject != "prove":
+        hint = "cuzk synth-only --variant compares settings of synthesis"
+        raise UsageError("settings are compared in whole proofs", where="--variant", expected="cuzk bench prove", hint=hint)
+    base = variants.apply(DEFAULTS, options.opts, variants.SYNTHESIS if options.subject == "synth" else variants.PROOF)
+    if options.variant is not None:
+        variants.parse_variants(options.variant, base, variants.PROOF)
+
+
 def run(options: Options) -> dict[str, Any]:
     """Measure one subject, or all.
 
@@ -55,15 +71,18 @@ def run(options: Options) -> dict[str, Any]:
     """
     began = time.perf_counter()
     choose_device(options.device, "bench")
+    _check_switches(options)
     progress = Progress()
     progress.announce_compilation()
     if options.peers:
         arkworks.module()
     request = Request(
-        options.runs,
+        options.runs or (measure.RUNS if options.variant is None else measure.ROUNDS),
         sizes(options.subject, options.size),
         () if options.threads is None else (options.threads,),
         options.peers,
+        options.opts,
+        options.variant,
         progress,
     )
     subjects, rows = (options.subject,) if options.subject else SUBJECTS, []
@@ -123,6 +142,7 @@ def text(result: dict[str, Any]) -> str:
     m, lines = result["machine"], []
     for row in result["rows"]:
         lines.append(line(row))
+        lines += [f"  {row[key]}" for key in ("words", "cpu_words") if key in row]
         lines.append(f"  result {row['result']['sha256'][:16]}…, compared with {row['result']['against']}")
     versions = ", ".join(f"{name} {version}" for name, version in m["versions"].items())
     lines.append(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
-from cuzk.errors import ResourceError, UsageError
-from cuzk.files import write_atomically
+from cuzk.errors import UsageError
+from cuzk.files import check_outputs, write_atomically
 from cuzk.fixture import fabricate
 from cuzk.formats import c1_resolve, c1_write
 from cuzk.formats.c1 import C1
 from cuzk.formats.c1_layout import COMMITMENTS
+from cuzk.progress import Progress
 from cuzk.seal import sector
 from cuzk.seal.replica import Replica, prover_id
 from cuzk.seal.sector import Sector
 
+# Of the bar, beside `fabricate.SHARE`.
+ENCODING_SHARE, WRITING_SHARE = 60.0, 5.0
 FORMS = {"W": "wrapper", "J": "json", "B": "bincode"}
 
 
@@ -72,20 +74,6 @@ def verifiers_facts(facts: Replica) -> dict[str, Any]:
     return dict(sorted(out.items()))
 
 
-def _refuse_places(output: Path, expected: Path | None) -> None:
-    """Both places must be fit to be written before anything is."""
-    hint = "make it, or choose another place"
-    for option, path in (("-o", output), ("--expected", expected)):
-        if path is None:
-            continue
-        if not path.parent.is_dir():
-            raise UsageError("the directory does not exist", file=path.parent, where=option, hint=hint)
-        if not os.access(path.parent, os.W_OK):
-            raise ResourceError("the directory cannot be written", file=path.parent, where=option, hint="choose another place")
-    if expected is not None and expected.resolve() == output.resolve():
-        raise UsageError("-o and --expected name one file", file=output, hint="choose two")
-
-
 def run(
     size: int, output: Path, form: str | None, miner: int, sector_number: int, seed: int, expected: Path | None
 ) -> dict[str, Any]:
@@ -97,16 +85,22 @@ def run(
     began = time.perf_counter()
     its_sector = sector.parse(size)
     form = form_of(its_sector, form)
-    _refuse_places(output, expected)
-    made = fabricate.fabricate(its_sector, miner, sector_number, seed)
-    fabricated = time.perf_counter()
-    facts = c1_resolve.resolve(
-        made, miner, sector_number, porep_id=fabricate.porep_id(its_sector), api_version=fabricate.API_VERSION
-    )
-    data = encode(made, form)
-    write_atomically(output, data)
-    if expected is not None:
-        write_atomically(expected, json.dumps(verifiers_facts(facts), indent=2).encode())
+    check_outputs({"-o": output, "--expected": expected}, [])
+    progress = Progress()
+    progress.announce_compilation()
+    with progress.bar("labels and columns", fabricate.SHARE + ENCODING_SHARE + WRITING_SHARE):
+        made = fabricate.fabricate(its_sector, miner, sector_number, seed, progress)
+        fabricated = time.perf_counter()
+        facts = c1_resolve.resolve(
+            made, miner, sector_number, porep_id=fabricate.porep_id(its_sector), api_version=fabricate.API_VERSION
+        )
+        progress.label("encoding")
+        data = encode(made, form)
+        progress.advance(ENCODING_SHARE)
+        write_atomically(output, data)
+        if expected is not None:
+            write_atomically(expected, json.dumps(verifiers_facts(facts), indent=2).encode())
+        progress.advance(WRITING_SHARE)
     return {
         "output": str(output),
         "form": form,

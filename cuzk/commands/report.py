@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cuzk.errors import MalformedInput
-from cuzk.files import write_atomically
+from cuzk.files import check_outputs, write_atomically
 from cuzk.report_page import page
 
 
@@ -46,7 +46,8 @@ def _require(holds: bool, path: Path, expected: str, hint: str) -> None:
 
 
 def run(files: tuple[Path, ...], output: Path) -> dict[str, Any]:
-    """Write the page. Raises MalformedInput."""
+    """Write the page. Raises MalformedInput; UsageError or ResourceError if it cannot go where it is to."""
+    check_outputs({"-o": output}, list(files))
     html = page([(path.name, load(path)) for path in files]).encode()
     write_atomically(output, html)
     return {"output": str(output), "files": [str(path) for path in files], "bytes": len(html)}

@@ -19,6 +19,7 @@ from cuzk.commands.choices import Ids
 from cuzk.commands.synthesis_runs import Runs, Times, fingerprint
 from cuzk.counters import Counters
 from cuzk.errors import FalseInput, InternalError, UsageError
+from cuzk.files import check_outputs
 from cuzk.fixture import fabricate
 from cuzk.formats import c1, c1_check, shapes
 from cuzk.formats.c1 import C1
@@ -79,21 +80,37 @@ def _settings(options: Options) -> dict[str, Settings]:
     return parse_variants(options.variant, base, SYNTHESIS)
 
 
-def _content(options: Options, timer: Timer, progress: Progress) -> tuple[C1, str]:
-    """The C1 and where it is from."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A C1, where it is from, and what is false in it, where that was looked for and nevertheless its rows are wanted."""
+
+    content: C1
+    name: str
+    falsehood: FalseInput | None = None
+
+
+def _source(options: Options, timer: Timer, progress: Progress) -> Source:
+    """Raises  UsageError; MalformedInput; FalseInput, without --check"""
     if options.size is not None:
         if options.c1_file is not None:
             raise UsageError("a C1 has its own size", where="--size", hint="leave one of the two out")
         its_sector = sector.parse(options.size)
         progress.line(f"making up a C1 of {its_sector.name} in memory")
         with timer.phase("fabricate_c1"):
-            made = fabricate.fabricate(its_sector, fabricate.MINER, fabricate.SECTOR_NUMBER, fabricate.SEED)
-        return made, f"made up, {its_sector.name}"
+            made = fabricate.fabricate(its_sector, fabricate.MINER, fabricate.SECTOR_NUMBER, fabricate.SEED, progress)
+        return Source(made, f"made up, {its_sector.name}")
     with timer.phase("read_c1"):
         content = c1.load(options.c1_file or Path(str(resources.files("cuzk") / "data" / EXAMPLE)))
+    falsehood = None
     with timer.phase("check_c1"):
-        _check(content, progress)
-    return content, str(options.c1_file or f"packaged {EXAMPLE}")
+        try:
+            _check(content, progress)
+        except FalseInput as error:
+            if not options.check:
+                raise
+            progress.line(f"the C1 is false ({error.message}); looking for the first row that says so")
+            falsehood = error
+    return Source(content, str(options.c1_file or f"packaged {EXAMPLE}"), falsehood)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +168,10 @@ def run(options: Options, start: float) -> dict[str, Any]:
     timer, progress = Timer(start), Progress()
     timer.started()
     chosen = _settings(options)
+    check_outputs({"--timings": options.timings, "--trace": options.trace}, [options.c1_file])
     progress.announce_compilation()
-    content, source = _content(options, timer, progress)
+    source = _source(options, timer, progress)
+    content = source.content
     partitions = parse_partitions(options.partition, content.vanilla.partitions)
     with timer.phase("record_shape"):
         shape = shapes.load_or_record(content.sector.size, progress)
@@ -164,15 +183,19 @@ def run(options: Options, start: float) -> dict[str, Any]:
         with timer.phase("prepare"):
             pack(shape)
             runs.prepare(list(chosen.values()))
-        measurement = _measure(options, runs, chosen)
+        measurement = _measure(options, runs, chosen, progress)
         facts = _look(options, runs, chosen)
+    if source.falsehood is not None:
+        source.falsehood.hint = "every row of the chosen partitions holds: it is in another one, or the circuit does not state it"
+        raise source.falsehood
     result = _result(options, runs, plan, measurement, facts)
-    result = {"sector_size": content.sector.size, "source": source, **result}
+    about = {"sector_size": content.sector.size, "source": source.name}
+    result = {**about, **result}
     timer.stop()
     if options.timings:
         timer.write_json(options.timings, result)
     if options.trace:
-        timer.write_trace(options.trace, {"sector_size": content.sector.size, "source": source})
+        timer.write_trace(options.trace, about)
     if not options.as_json:
         print(timer.table(), file=sys.stderr)
     return {**result, "seconds": round(timer.root.seconds, 3), "phases": timer.totals(), "version": __version__}
@@ -188,22 +211,26 @@ class Measurement:
     noise: dict[str, Any]
 
 
-def _measure(options: Options, runs: Runs, chosen: dict[str, Settings]) -> Measurement:
+def _measure(options: Options, runs: Runs, chosen: dict[str, Settings], progress: Progress) -> Measurement:
     """Warm-up apart, then rounds in turning order."""
     names = list(chosen)
     rounds = options.iterations or (ROUNDS if len(names) > 1 else ITERATIONS)
     pinning = workers.pin() if len(names) > 1 else "not pinned"
-    with runs.timer.phase("warm_up"):
-        for _ in range(options.warmup):
-            for name in names:
-                runs.run(chosen[name])
-    counters = {name: Counters() for name in names} if options.counters else {}
     times: dict[str, list[Times]] = {name: [] for name in names}
-    watch = Watch()
-    for order in statistics.orders(len(names), rounds):
-        for name in (names[i] for i in order):
-            times[name].append(runs.run(chosen[name], counters.get(name)))
-    noise = watch.report()
+    with progress.bar("warm-up", float(options.warmup + rounds)):
+        with runs.timer.phase("warm_up"):
+            for _ in range(options.warmup):
+                for name in names:
+                    runs.run(chosen[name])
+                progress.advance(1)
+        counters = {name: Counters() for name in names} if options.counters else {}
+        watch = Watch()
+        progress.label("timed runs")
+        for order in statistics.orders(len(names), rounds):
+            for name in (names[i] for i in order):
+                times[name].append(runs.run(chosen[name], counters.get(name)))
+            progress.advance(1)
+        noise = watch.report()
     reports = {}
     for name, counter in counters.items():
         reports[name] = counter.report()
@@ -231,7 +258,8 @@ def _look(options: Options, runs: Runs, chosen: dict[str, Settings]) -> dict[int
                 false_row = evaluation.first_false_row(shape, result.a, result.b, result.c)
             if false_row is not None:
                 hint = "the C1 does not hold: cuzk prove checks it and says where"
-                raise FalseInput("a row does not hold", where=str(false_row), partition=k, phase="check", hint=hint)
+                where = str(false_row)
+                raise FalseInput("a row does not hold", file=options.c1_file, where=where, partition=k, phase="check", hint=hint)
         if name == first and options.digest:
             with timer.phase("digest"):
                 facts[k] |= digests(shape, result.witness, result.a, result.b, result.c)

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from cuzk.bench import known, process, prove
+from cuzk.bench.process import Run
+from cuzk.circuits import synthesis
 from cuzk.cli import main
 from cuzk.commands import bench
-from cuzk.errors import UsageError
+from cuzk.errors import InternalError, UsageError
+from cuzk.parameters import policy
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -52,6 +56,12 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
         ["ntt", "--size", "2^8", "--threads", "0"],
         ["ntt", "--size", "2^8", "--threads", "4096"],
         ["ntt", "--device", "tpu"],
+        ["ntt", "--opt", "presize=off"],
+        ["synth", "--opt", "msm-window=one"],
+        ["synth", "--variant", "base,presize=off"],
+        ["prove", "--opt", "fast=on"],
+        ["prove", "--variant", "base,base"],
+        ["prove", "--variant", "base,fast=on"],
     ],
 )
 def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,3 +90,67 @@ def test_sector_sizes_in_any_case() -> None:
     assert bench.sizes("prove", "2kib,8MiB,2048") == (2048, 8 << 20)
     assert bench.sizes("msm", "2^3") == (3,)
     assert bench.sizes(None, None) == ()
+
+
+def test_settings_of_proofs_are_compared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    proof = known.digests()["proof"]
+    ran: list[str] = []
+
+    def process_of(arguments: list[str], path: str) -> Run:
+        opts = [arguments[i + 1] for i, word in enumerate(arguments) if word == "--opt"]
+        ran.append("+".join(opts))
+        seconds = (2.0 if "msm-window=one" in opts else 1.0) + 0.001 * len(ran)
+        answer = {"proof": proof, "verified": True, "seconds": seconds, "phases": {"start": 0.1, "msm_h": seconds}}
+        return Run(seconds, 1.0, 1 << 20, answer, True)
+
+    monkeypatch.setattr(process, "cuzk", process_of)
+    monkeypatch.setattr(policy, "verifying_key", lambda *_: None)
+    setting = "base,msm-window=one,stream-witness=on+presize=off"
+    code, out, _ = call(capsys, "prove", "--variant", setting, "--opt", "parallel-b-g2=on", "--runs", "6", "--json")
+    assert code == 0
+    rows = json.loads(out)["rows"]
+    assert [r["name"] for r in rows] == [f"prove 2KiB, {name}" for name in setting.split(",")]
+    assert [r.get("verdict") for r in rows] == [None, "slower", "not told apart"]
+    assert rows[1]["cpu_verdict"] == "not told apart"
+    one, other = ran[6:9], ran[9:12]  # behind two of warm-up each
+    assert one == other[::-1]
+    assert one == ["parallel-b-g2=on", "parallel-b-g2=on+msm-window=one", "parallel-b-g2=on+stream-witness=on+presize=off"]
+
+
+def test_rounds_with_a_cold_process_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def process_of(arguments: list[str], path: str) -> Run:
+        ran.append(arguments[0])
+        return Run(float(len(ran)), 1.0, 0, {}, len(ran) != 3)
+
+    monkeypatch.setattr(process, "cuzk", process_of)
+    runs = prove._rounds({"base": ["a"], "other": ["b"]}, "ifma", 2)
+    assert ran == ["a", "b", "b", "a", "a", "b"]
+    assert {name: [r.seconds for r in each] for name, each in runs.items()} == {"base": [1.0, 5.0], "other": [2.0, 6.0]}
+    monkeypatch.setattr(process, "cuzk", lambda *_: Run(1.0, 1.0, 0, {}, False))
+    with pytest.raises(InternalError, match="adds to the cache"):
+        prove._rounds({"base": ["a"]}, "ifma", 2)
+
+
+def test_settings_with_different_proofs_fail(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def process_of(arguments: list[str], path: str) -> Run:
+        answer = {"proof": "01" if "--opt" in arguments else "00", "phases": {"start": 0.1}, "seconds": 1.0}
+        return Run(1.0, 1.0, 1 << 20, answer, True)
+
+    monkeypatch.setattr(process, "cuzk", process_of)
+    code, _, err = call(capsys, "prove", "--variant", "base,presize=off", "--runs", "1")
+    assert code == 8 and "settings give different proofs" in err
+
+
+def test_switches_reach_synthesis(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[str] = []
+    honest = synthesis.synthesize
+
+    def watched(shape, prologue, repeated, settings, *rest, **more):
+        seen.append(settings.lc_layout)
+        return honest(shape, prologue, repeated, settings, *rest, **more)
+
+    monkeypatch.setattr(synthesis, "synthesize", watched)
+    assert call(capsys, "synth", "--opt", "lc-layout=csr", "--runs", "1", "--threads", "2")[0] == 0
+    assert set(seen) == {"csr"}

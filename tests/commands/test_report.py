@@ -129,3 +129,9 @@ def test_files_that_are_none(text: str, tmp_path: Path, capsys: pytest.CaptureFi
 def test_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(capsys, "-o", tmp_path / "out.html")[0] == 2
     assert report(capsys, tmp_path / "absent.json", "-o", tmp_path / "out.html")[0] == 2
+    file = timing_file(tmp_path / "a.json")
+    before = file.read_bytes()
+    for place, word in ((file, "an input would be overwritten"), (tmp_path / "absent/out.html", "does not exist")):
+        code, out = report(capsys, file, "-o", place)
+        assert code == 2 and word in out
+    assert file.read_bytes() == before

@@ -18,7 +18,8 @@ from cuzk.commands import synth_only
 from cuzk.commands.synth_only import Options
 from cuzk.commands.synthesis_runs import Runs, fingerprint, measured
 from cuzk.errors import FalseInput, InternalError, ResourceError, UsageError
-from cuzk.formats import c1, shapes
+from cuzk.formats import c1, c1_write, shapes
+from cuzk.formats.c1_layout import COMMITMENTS
 from cuzk.progress import Progress
 from cuzk.timing import Timer
 from cuzk.variants import Settings
@@ -125,6 +126,47 @@ def test_a_false_c1_is_told_by_the_row() -> None:
     with pytest.raises(FalseInput, match="challenge_1/drg_parent_2_inclusion") as refused:
         synth_only._look(Options(check=True), runs, {"base": Settings()})
     assert (refused.value.code, refused.value.partition, refused.value.phase) == (4, 0, "check")
+
+
+def changed(path: Path, name: str, place: tuple[int, ...]) -> Path:
+    """The packaged C1 with one bit turned."""
+    content = c1.load(EXAMPLE)
+    assert content.registered_proof is not None and content.sector_number is not None
+    getattr(content.vanilla, name)[place] ^= 1
+    raw = c1_write.raw_json(content.registered_proof, content.vanilla, {n: getattr(content, n) for n in COMMITMENTS})
+    path.write_bytes(c1_write.wrapper(content.sector_number, content.sector.size, raw))
+    return path
+
+
+def test_a_false_c1_is_refused_and_with_check_told_by_the_row(tmp_path: Path) -> None:
+    file = changed(tmp_path / "c1.json", "column_rows", (0, 1, 3, 1, 0))  # the label of challenge 1's third DRG parent in layer 2
+    with pytest.raises(FalseInput) as natively:
+        run(c1_file=file)
+    assert "challenge_1" not in str(natively.value)
+    with pytest.raises(FalseInput, match="a row does not hold") as refused:
+        run(c1_file=file, check=True)
+    assert "challenge_1/drg_parent_2_inclusion/" in str(refused.value.where) and refused.value.file == str(file)
+
+
+def test_what_no_row_states_stays_false(tmp_path: Path) -> None:
+    file = changed(tmp_path / "c1.json", "label_parents", (0, 1, 1, 3, 0))  # the circuit takes it from the parent's column
+    with pytest.raises(FalseInput, match="is not the label in that parent's column") as refused:
+        run(c1_file=file, check=True)
+    assert "every row of the chosen partitions holds" in str(refused.value.hint)
+
+
+def test_places_of_outputs_are_looked_at_first(tmp_path: Path) -> None:
+    file = tmp_path / "c1.json"
+    file.write_bytes(EXAMPLE.read_bytes())
+    refused = {
+        "an input would be overwritten": {"timings": file},
+        "does not exist": {"trace": tmp_path / "absent/x.json"},
+        "name one file": {"timings": tmp_path / "x.json", "trace": tmp_path / "x.json"},
+    }
+    for word, places in refused.items():
+        with pytest.raises(UsageError, match=word):
+            run(c1_file=file, **places)
+    assert file.read_bytes() == EXAMPLE.read_bytes() and list(tmp_path.iterdir()) == [file]
 
 
 def test_settings_that_disagree_fail_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
