@@ -67,6 +67,7 @@ class Progress:
 
     def label(self, text: str) -> None:
         """Say what is being done."""
+        self._label = text
         if self._bar is not None:
             self._bar.set_description(text)
 

@@ -62,11 +62,14 @@ def page(files: list[tuple[str, dict[str, Any]]]) -> str:
     parts = [f"<h1>{escape(title)}</h1>", *(_facts(name, tree) for name, tree in files)]
     parts += [_comparison(name, tree) for name, tree in files if tree.get("variants")]
     parts.append("<h2>Timeline</h2>" + _legend(colours))
-    scale = _scale([tree for _, tree in files])
+    trees = [tree for _, tree in files]
+    whole, detailed = _NARROW / _longest(trees), _scale(trees)
     for name, tree in files:
-        parts.append(
-            f"<p class=soft>{escape(name)}: {tree['seconds']:.3f} s</p><div class=scroll>{_timeline(tree, colours, scale)}</div>"
-        )
+        parts.append(f"<p class=soft>{escape(name)}: {tree['seconds']:.3f} s</p>")
+        parts.append(f"<div class=scroll>{_timeline(tree, colours, whole)}</div>")
+        if detailed > 1.2 * whole:
+            larger = f"<div class=scroll>{_timeline(tree, colours, detailed)}</div>"
+            parts.append(f"<details><summary class=soft>{detailed / whole:.1f} times as wide</summary>{larger}</details>")
     parts.append("<h2>Phases</h2>" + _phases(files))
     parts += [_counters(name, tree) for name, tree in files if _counted(tree)]
     body = "\n".join(parts)
@@ -99,6 +102,8 @@ def _legend(colours: dict[str, str]) -> str:
 
 def _facts(name: str, tree: dict[str, Any]) -> str:
     simple = {k: v for k, v in tree.items() if isinstance(v, str | int | float) and k not in ("verdict", "proof")}
+    settings = tree.get("settings", {})
+    simple |= {"settings": " ".join(f"{k}={v}" for k, v in settings.items())} if isinstance(settings, dict) and settings else {}
     words = ", ".join(f"{escape(k)} {escape(_number(v))}" for k, v in simple.items())
     noise = tree.get("noise", {}).get("line")
     return f"<p class=soft><b>{escape(name)}</b>: {words}{'. ' + escape(noise) if noise else ''}</p>"
@@ -125,9 +130,13 @@ def _lanes(tree: dict[str, Any]) -> list[Lane]:
     return lanes + [Lane(t["track"], [Bar(*span) for span in t["spans"]]) for t in tree.get("tracks", ())]
 
 
+def _longest(trees: list[dict[str, Any]]) -> float:
+    return max(tree["seconds"] for tree in trees) or 1.0
+
+
 def _scale(trees: list[dict[str, Any]]) -> float:
     """Pixels a second: a typical phase is some pixels wide, the picture no wider than can be scrolled."""
-    longest = max(tree["seconds"] for tree in trees) or 1.0
+    longest = _longest(trees)
     shortest = sorted(p["seconds"] for tree in trees for _, p in _walk(tree["tree"]) if p["seconds"] > 1e-4)
     typical = shortest[len(shortest) // 2] if shortest else longest
     return min(max(_NARROW, 14 / typical * longest), _WIDE) / longest

@@ -19,11 +19,11 @@ def test_defaults_are_values_of_their_switches() -> None:
     assert [one["name"] for one in listing()] == list(SWITCHES)
 
 
-def test_every_default_of_this_machine_is_measured() -> None:
+def test_defaults_are_measured() -> None:
     recorded = json.loads((ROOT / measurements()["file"]).read_text())
     words = {v["words"] for part in recorded.values() if isinstance(part, dict) for v in part.get("variants", []) if "words" in v}
     for one in listing():
-        assert bool(one["measured"]) != SWITCHES[one["name"]].cuda_only, one["name"]
+        assert one["measured"] or SYNTHESIS not in one["touches"], one["name"]
         for measured in one["measured"]:
             assert measured["words"] in words and measured["words"].startswith(f"{one['name']}={measured['value']}: ")
             assert SWITCHES[one["name"]].parse(measured["value"]) is not None

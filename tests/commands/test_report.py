@@ -74,7 +74,7 @@ def read(path: Path) -> tuple[Reader, str]:
 
 
 def test_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = timing_file(tmp_path / "a.json")
+    file = timing_file(tmp_path / "a.json", settings={"presize": "<on>"})
     code, out = report(capsys, file, "-o", tmp_path / "out.html")
     assert code == 0 and "out.html" in out
     reader, html = read(tmp_path / "out.html")
@@ -83,7 +83,7 @@ def test_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert any(word in text for text in reader.words), word
     assert "<made & up>" not in html and "&lt;made &amp; up&gt;" in html
     assert re.search(r"<title>digits, partition 0: 0\.0\d+ s", html)
-    assert "difference" not in html
+    assert "difference" not in html and "settings presize=&lt;on&gt;" in html
 
 
 def test_two_files_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
