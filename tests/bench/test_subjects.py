@@ -52,7 +52,7 @@ def test_ntt() -> None:
         if row["threads"] == 1:
             floor = row["floor"]
             ns = floor["fr_product_ns"] + floor["load_store_both_ns"]
-            assert row["against_floor"] == pytest.approx(row["ns_per_butterfly"] / ns, rel=0.01)
+            assert row["against_floor"] == pytest.approx(row["ns_per_butterfly"] / ns, rel=0.01, abs=0.001)
             assert row["cpu_against_floor"] > 0 and set(row["cpu_floor"]) == set(floor)
         else:
             assert row["speed_up"] > 0

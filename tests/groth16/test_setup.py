@@ -101,6 +101,7 @@ def test_tau_in_the_domain(power: int) -> None:
 def edited(tmp_path: Path, name: str, change: Any) -> Any:
     content = json.loads((ROOT / name / "circuit.json").read_text())
     change(content)
+    del content["digest"]  # of the rows as they were
     path = tmp_path / "circuit.json"
     path.write_text(json.dumps(content))
     return circuit.load(path)[0]
