@@ -113,8 +113,8 @@ class Timer:
         self.root.children.append(Phase("start", 0.0, self.now()))
 
     def innermost(self) -> Phase:
-        """The phase that is open on this thread."""
-        stack: list[Phase] = self._threads.open
+        """The phase that is open on this thread; the whole where none is."""
+        stack: list[Phase] = getattr(self._threads, "open", [self.root])
         return stack[-1]
 
     @contextmanager

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -137,4 +138,11 @@ def test_nobody_watches_unasked() -> None:
         with pytest.raises(ZeroDivisionError):
             workers.run_all(lambda x: 1 // x, [(1,), (0,), (1,)], threads=2)
     assert workers.observer is None
+    assert {s.name for s in timer.spans} == {"total"}
+
+
+def test_workers_of_a_thread_without_a_phase_are_watched_too() -> None:
+    timer = Timer()
+    with timer.watching_workers(), ThreadPoolExecutor(1) as pool:
+        pool.submit(workers.run_all, sleep, [(0.001,)] * 2, threads=2).result()
     assert {s.name for s in timer.spans} == {"total"}

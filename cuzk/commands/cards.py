@@ -276,15 +276,15 @@ class _Run:
             self.ready.put(None)
 
     def _staged(self, place: Staged, k: int) -> _Ready:
-        timer = Timer(self.timer.origin)
-        timer.partition = k
-        with self.synthesizing:
+        timer, ahead = self.timer, Phase("ahead", self.timer.now())
+        with self.synthesizing, timer.within(ahead):
+            timer.partition = k
             made = self.work.synthesize(k, self.cards.buffers, timer)
             with timer.phase("upload"):
                 self.prover.stage(place, made.witness, (made.a, made.b, made.c))
-        for phase in timer.root.children:
-            self.timer.span(f"ahead of {self.prover.track}", phase.name, phase.start, phase.seconds, k)
-        return _Ready(place, k, timer.root.children)
+        for phase in ahead.children:
+            timer.span(f"ahead of {self.prover.track}", phase.name, phase.start, phase.seconds, k)
+        return _Ready(place, k, ahead.children)
 
     def _proved(self, found: _Ready) -> bool:
         """Prove and check what was staged. False if this card can do no more."""
