@@ -180,7 +180,8 @@ class Checks:
         from cuzk.commands.prove import device_seconds
         from cuzk.formats import c1, randomness, shapes
         from cuzk.groth16 import prove as groth16
-        from cuzk.groth16.key_cuda import load_from, positions
+        from cuzk.groth16.key_cuda import load_from
+        from cuzk.groth16.needs_cuda import positions
         from cuzk.parameters import policy
         from cuzk.progress import Progress
         from cuzk.timing import Timer

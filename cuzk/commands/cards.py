@@ -28,8 +28,9 @@ from cuzk.progress import Progress
 from cuzk.timing import Phase, Timer
 
 if TYPE_CHECKING:
-    from cuzk.groth16.key_cuda import Load, Positions
+    from cuzk.groth16.key_cuda import Load
     from cuzk.groth16.keys import VerifyingKey
+    from cuzk.groth16.needs_cuda import Positions
     from cuzk.groth16.prove_cuda import Prover, Staged
 
 MAX_RETRIES = 2

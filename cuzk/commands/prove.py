@@ -218,7 +218,8 @@ def _prove_on_cards(
     facts: dict[str, Any],
 ) -> bytes:
     """The proofs of all partitions on cards; `facts` get memory, retries and device seconds by phase."""
-    from cuzk.groth16.key_cuda import load_from, positions
+    from cuzk.groth16.key_cuda import load_from
+    from cuzk.groth16.needs_cuda import positions
 
     cards = cards[: max(1, len(job.partitions))]
     made = _explicit(job, settings, timer)

@@ -20,7 +20,7 @@ from cuzk.cuda import simulated
 from cuzk.curve import g1
 from cuzk.errors import CuzkError, DeviceError, FalseInput, InternalError, ResourceError
 from cuzk.field.limbs import FR_LIMBS
-from cuzk.groth16 import key_cuda, prove_cuda
+from cuzk.groth16 import key_cuda, needs_cuda, prove_cuda
 from cuzk.groth16.prove_cuda import Prover
 from cuzk.msm import cuda, pippenger
 from cuzk.msm.cuda_scratch import DevicePoints
@@ -121,15 +121,15 @@ def test_a_whole_proof(tmp_path: Path) -> None:
 def test_sums_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = parameters("mixed", tmp_path)
     expected = json.loads(source.read_text())["proofs"][0]
-    cut = key_cuda._cut
+    cut = needs_cuda._cut
 
     def small(to: Any, *arguments: Any) -> None:
         cut(to, *arguments)
-        to.h = key_cuda.cuda_plan.resized(to.h, 50)
+        to.h = needs_cuda.cuda_plan.resized(to.h, 50)
         for name, one in to.cuts.items():
-            to.cuts[name] = key_cuda.Cut(key_cuda.cuda_plan.resized(one.dense, 7), 32)
+            to.cuts[name] = needs_cuda.Cut(needs_cuda.cuda_plan.resized(one.dense, 7), 32)
 
-    monkeypatch.setattr(key_cuda, "_cut", small)
+    monkeypatch.setattr(needs_cuda, "_cut", small)
     got, _ = proof_with(source, tmp_path, expected)
     assert got == expected["proof"]
 
