@@ -115,17 +115,37 @@ def test_interrupt(flags: list[str], name: str, tmp_path: Path) -> None:
         [sys.executable, "-m", "cuzk", "synth-only", "--iterations", "100", *flags],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
     )  # fmt: skip
-    time.sleep(1.5)
+    assert started.stderr is not None
+    first = started.stderr.readline()
     started.send_signal(getattr(signal, name))
     time.sleep(0.1)
     started.send_signal(signal.SIGINT)
     out, err = started.communicate(timeout=60)
-    assert started.returncode == 130
+    assert first and started.returncode == 130, (first, err)
     assert "Traceback" not in err
     if flags:
         assert json.loads(out)["error"]["code"] == 130
     else:
         assert out == ""
+
+
+def test_interrupt_while_modules_are_imported() -> None:
+    """The second signal comes while the first one ends the process."""
+    code = (
+        "import os, signal, sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'cuzk.cli':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "import atexit\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from cuzk.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 130
+    assert done.stderr == "cuzk: interrupted; nothing was written\n"
 
 
 def test_outputs_that_would_destroy_something_are_refused(tmp_path: Path) -> None:
