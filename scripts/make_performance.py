@@ -265,6 +265,33 @@ def card(file: str, title: str) -> str:
     return text
 
 
+def proofs(file: str) -> str:
+    """Whole proofs on a card: what was compared, times, where the device's time goes, memory."""
+    found = read(file)
+    if found is None:
+        return ""
+    facts_of = found["before"]["facts"]
+    text = (
+        f"### Proofs\n\n{link(file)}, by `{found['command']}`: {facts_of['cards'][0]['name']}; {', '.join(facts_of['compiler'])}."
+    )
+    text += " The bytes are those of the Rust stack where it has a proof of the case, else those of the CPU.\n\n"
+    text += "".join(f"- {check['what']}\n" for check in found["checks"])
+    phases = list(dict.fromkeys(name for case in found["cases"].values() for name in case["device_phases"]))
+    rows = []
+    for name, case in found["cases"].items():
+        (used,) = case["cards"]
+        memory = f"{used['predicted'] / 2**30:.2f} and {used['taken'] / 2**30:.2f} GiB"
+        rows.append((name, str(case["partitions"]), *[time(case["device_phases"].get(x, 0.0)) for x in phases], memory))
+    heads = ("device time of all partitions", "partitions", *[f"`{x}`" for x in phases], "memory predicted and taken")
+    text += "\n" + table(heads, rows) + "\n\n"
+    times = [
+        (what, *[time(t[x]) if x in t else "" for x in ("median", "min", "max")])
+        for what, t in found["times_s"].items()
+        if isinstance(t, dict)
+    ]
+    return text + table(("wall time", "median", "least", "most"), times) + "\n"
+
+
 def tried() -> str:
     """Every optimisation that was tried."""
     text = "## Tried\n\n[tried.json](measurements/tried.json). Measured when tried, on an EPYC (Zen 4) with two shared\n"
@@ -280,7 +307,10 @@ def tried() -> str:
 def render() -> str:
     """The whole page."""
     parts = [INTRO, targets(), *(subject(*item) for item in SUBJECTS.items())]
-    parts.append("## On a card\n\nDevice time, by events.\n\n" + "\n".join(filter(None, (card(*item) for item in CARDS.items()))))
+    parts.append(
+        "## On a card\n\nDevice time, by events.\n\n"
+        + "\n".join(filter(None, [*[card(*item) for item in CARDS.items()], proofs("h200-prove.json")]))
+    )
     return "\n".join([*parts, tried()])
 
 
