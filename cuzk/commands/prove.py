@@ -79,7 +79,8 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     progress = Progress()
     timer.started()
     progress.announce_compilation()
-    cards = choose_cards(options.device, progress)
+    with timer.phase("open_device"):
+        cards = choose_cards(options.device, progress)
     device = ",".join([f"cuda:{card.ordinal}" for card in cards]) or "cpu"
     settings = variants.apply(Settings(), options.opts, variants.PROOF, device=device)
     if cards:
