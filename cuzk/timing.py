@@ -2,7 +2,8 @@
 
 Phase names are stable: `start`, `read_c1`, `check_c1`, `record_shape`, `srs_load`, `prepare`, `presize`, `warm_up`, `reset`,
 `witness`, `eval_abc`, `stream_abc`, `await_synthesis`, `upload`, `cards`, `ntt_h`, `prep_msm`, `msm_h`, `msm_l`, `msm_a`,
-`msm_b_g1`, `msm_b_g2`, `assemble`, `verify`, `check`, `digest`, `write`. What no phase covers shows as `unaccounted`.
+`msm_b_g1`, `msm_b_g2`, `assemble`, `verify`, `check`, `digest`, `write`; where parameters are made, within `srs_load`,
+`lagrange`, `columns`, `points_h` and so on. What no phase covers shows as `unaccounted`.
 
 Beside the tree there are *tracks*: what each worker thread (and each device) was doing, from which stretch to which. Threads that
 drive partitions side by side have phases of their own, children of the phase that started them; there the seconds of children

@@ -29,7 +29,7 @@ from cuzk.groth16 import prove as groth16
 from cuzk.groth16.proof import PROOF_BYTES, Proof
 from cuzk.groth16.verify import verify
 from cuzk.memory import parse_bytes, predicted_peak, predicted_peak_beside_cards, refuse_over
-from cuzk.parameters import policy
+from cuzk.parameters import policy, resident
 from cuzk.progress import Progress
 from cuzk.r1cs import evaluation, explicit
 from cuzk.r1cs.explicit import Explicit
@@ -62,7 +62,7 @@ class Job:
     """What is to be proved: a shape, its parameters, and for each partition a witness and the verifier's inputs."""
 
     shape: Shape
-    parameters: policy.Parameters
+    parameters: policy.Parameters | resident.Resident
     partitions: list[int]
     given: Witness | None  # where the witness is in the input file
     hints: Callable[[int], tuple[Hints, Hints]] | None  # else what it is made from
@@ -89,9 +89,9 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         parse_bytes(options.device_memory, "--device-memory")
     outputs = {"-o": options.proof_file, "--timings": options.timings, "--trace": options.trace}
     check_outputs(outputs, [options.input_file, options.unsafe_randomness])
-    job = _circuit_job(options, timer, progress) if circuit.is_circuit(options.input_file) else _c1_job(options, timer, progress)
-    scalars = _randomness(options, job.partitions)
-    _check_memory(options, job.shape, settings, bool(cards))
+    job = read_job(options, timer, progress, on_cards=bool(cards))
+    scalars = scalars_of(options, job.partitions)
+    _check_memory(options, job, settings, bool(cards))
     facts: dict[str, Any] = {}
     with timer.watching_workers():
         if cards:
@@ -127,25 +127,41 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     return result
 
 
-def _c1_job(options: Options, timer: Timer, progress: Progress) -> Job:
+def read_job(options: Options, timer: Timer, progress: Progress, *, on_cards: bool, held: Job | None = None) -> Job:
+    """The input file, checked, with its circuit's shape and parameters, which are those of `held` if that is given.
+
+    Raises  UsageError if the file is of another circuit than `held`
+    """
+    if circuit.is_circuit(options.input_file):
+        return _circuit_job(options, timer, progress, on_cards)
+    return _c1_job(options, timer, progress, on_cards, held)
+
+
+def _c1_job(options: Options, timer: Timer, progress: Progress, on_cards: bool, held: Job | None) -> Job:
     with timer.phase("read_c1"):
         content = c1.load(options.input_file)
         replica = options.ids.resolve(content)
     partitions = chosen_partitions(replica.partitions, options.partition)
     size = replica.sector.size
-    with timer.phase("srs_load"):
-        located = policy.locate(size, options.params, progress)
+    if held is None:
+        with timer.phase("srs_load"):
+            located = policy.locate(size, options.params, progress)
+    elif held.facts.get("sector_size") != size:
+        raise UsageError("a C1 of another sector size", file=options.input_file, expected=held.facts.get("sector_size"), got=size)
     with timer.phase("check_c1"):
         c1_check.check(content, replica, progress)
-    with timer.phase("record_shape"):
-        shape = shapes.load_or_record(size, progress)
-    with timer.phase("srs_load"):
-        files = policy.open_checked(located, shape, options.verify_params, progress)
+    if held is None:
+        with timer.phase("record_shape"):
+            shape = shapes.load_or_record(size, progress)
+        with timer.phase("srs_load"):
+            parameters = _parameters(located, shape, options, timer, progress, on_cards)
+    else:
+        shape, parameters = held.shape, held.parameters
     if not replica.ids_checked:
         progress.line("ids not given: the proof is for the replica_id in the C1, which was not cross-checked (--miner, --sector)")
     return Job(
         shape,
-        files,
+        parameters,
         partitions,
         None,
         lambda k: hints(content, k),
@@ -159,7 +175,16 @@ def _c1_job(options: Options, timer: Timer, progress: Progress) -> Job:
     )
 
 
-def _circuit_job(options: Options, timer: Timer, progress: Progress) -> Job:
+def _parameters(
+    located: policy.Located, shape: Shape, options: Options, timer: Timer, progress: Progress, on_cards: bool
+) -> policy.Parameters | resident.Resident:
+    """Those in a file, or development ones that the cards make for themselves."""
+    if on_cards and resident.wanted(located, shape):
+        return resident.make(located, shape, progress, timer)
+    return policy.open_checked(located, shape, options.verify_params, progress)
+
+
+def _circuit_job(options: Options, timer: Timer, progress: Progress, on_cards: bool) -> Job:
     with timer.phase("read_c1"):
         shape, values = circuit.load(options.input_file)
     if options.partition not in (None, 0):
@@ -167,9 +192,9 @@ def _circuit_job(options: Options, timer: Timer, progress: Progress) -> Job:
     _refuse_synthesis_switches(options)
     with timer.phase("srs_load"):
         located = policy.locate_circuit(options.input_file, shape, options.params)
-        files = policy.open_checked(located, shape, options.verify_params, progress)
+        parameters = _parameters(located, shape, options, timer, progress, on_cards)
     inputs = fr_ints(values.inputs_mont)[1:]
-    return Job(shape, files, [0], values, None, lambda _: inputs, {"circuit": shape.name, "ids_checked": False})
+    return Job(shape, parameters, [0], values, None, lambda _: inputs, {"circuit": shape.name, "ids_checked": False})
 
 
 def _refuse_synthesis_switches(options: Options) -> None:
@@ -194,15 +219,18 @@ def _refuse_cpu_switches(settings: Settings) -> None:
             )
 
 
-def _randomness(options: Options, partitions: list[int]) -> dict[int, tuple[int, int]]:
+def scalars_of(options: Options, partitions: list[int]) -> dict[int, tuple[int, int]]:
     """r and s of each partition: from the system, or from a file for tests."""
     if options.unsafe_randomness is None:
         return {k: (secrets.randbelow(R), secrets.randbelow(R)) for k in partitions}
     return randomness.read(options.unsafe_randomness, partitions)
 
 
-def _check_memory(options: Options, shape: Shape, settings: Settings, on_cards: bool) -> None:
-    budget = parse_bytes(options.memory_budget, "--memory-budget") if options.memory_budget else config.available_memory()
+def _check_memory(options: Options, job: Job, settings: Settings, on_cards: bool) -> None:
+    # What the parameters hold is given back before the rest is taken.
+    available = config.available_memory() + job.parameters.held_bytes
+    budget = parse_bytes(options.memory_budget, "--memory-budget") if options.memory_budget else available
+    shape = job.shape
     need = predicted_peak_beside_cards(shape) if on_cards else predicted_peak(shape)
     need += explicit.bytes_needed(shape) if settings.lc_layout == "csr" else 0
     refuse_over(need, budget, "--memory-budget" if options.memory_budget else "available memory")
@@ -219,13 +247,40 @@ def _prove_on_cards(
     facts: dict[str, Any],
 ) -> bytes:
     """The proofs of all partitions on cards; `facts` get memory, retries and device seconds by phase."""
-    from cuzk.groth16.key_cuda import load_from
+    opened = open_cards(job, cards, options, settings, timer, progress)
+    try:
+        proofs = opened.prove(work_of(job, scalars, settings, timer), timer, progress)
+    finally:
+        opened.free()
+    facts |= opened.facts | {"device_phases": device_seconds(timer)}
+    return _whole(job, proofs)
+
+
+def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings, timer: Timer, progress: Progress) -> Cards:
+    """Cards with the points of a job's circuit, for as many partitions as it has."""
     from cuzk.groth16.needs_cuda import positions
 
-    cards = cards[: max(1, len(job.partitions))]
-    made = _explicit(job, settings, timer)
     with timer.phase("prep_msm"):
         where = positions(job.shape, groth16.queries(job.shape))
+    opened = Cards.open(
+        cards[: max(1, len(job.partitions))],
+        job.shape,
+        job.parameters.vk,
+        where,
+        job.parameters.points(timer),
+        partitions=len(job.partitions),
+        limit=options.device_memory,
+        pinned=settings.pinned,
+        timer=timer,
+        progress=progress,
+    )
+    job.parameters.forget()
+    return opened
+
+
+def work_of(job: Job, scalars: dict[int, tuple[int, int]], settings: Settings, timer: Timer) -> Work:
+    """What cards need of a job."""
+    made = _explicit(job, settings, timer)
 
     def synthesize(k: int, into: synthesis.Buffers, timer: Timer) -> Synthesis:
         if job.given is not None:
@@ -234,25 +289,7 @@ def _prove_on_cards(
         assert job.hints is not None
         return synthesis.synthesize(job.shape, *job.hints(k), settings, timer, made, into)
 
-    opened = Cards.open(
-        cards,
-        job.shape,
-        job.parameters.vk,
-        where,
-        load_from(job.parameters),
-        partitions=len(job.partitions),
-        limit=options.device_memory,
-        pinned=settings.pinned,
-        timer=timer,
-        progress=progress,
-    )
-    try:
-        work = Work(job.shape, job.parameters.vk, synthesize, job.public_inputs, scalars)
-        proofs = opened.prove(work, timer, progress)
-    finally:
-        opened.free()
-    facts |= opened.facts | {"device_phases": device_seconds(timer)}
-    return _whole(job, proofs)
+    return Work(job.shape, job.parameters.vk, synthesize, job.public_inputs, scalars)
 
 
 def device_seconds(timer: Timer) -> dict[str, float]:
@@ -296,6 +333,8 @@ def _prove_partitions(
     job: Job, scalars: dict[int, tuple[int, int]], settings: Settings, timer: Timer, progress: Progress
 ) -> bytes:
     proofs = []
+    key = job.parameters
+    assert isinstance(key, policy.Parameters)  # others are made on cards
     made = _explicit(job, settings, timer)
     with timer.phase("prep_msm"):
         where = groth16.queries(job.shape)
@@ -304,7 +343,7 @@ def _prove_partitions(
             timer.partition = k
             try:
                 values, rows = _synthesis(job, k, settings, made, timer)
-                proof = groth16.prove(job.shape, values, job.parameters, where, *scalars[k], timer, progress, settings, rows)
+                proof = groth16.prove(job.shape, values, key, where, *scalars[k], timer, progress, settings, rows)
                 del values
                 with timer.phase("verify"):
                     encoded = proof.encode()
@@ -322,7 +361,7 @@ def prove_text(result: dict[str, Any]) -> str:
     """The result for people."""
     kind = result["parameters"]["kind"]
     lines = [f"{result['output']}: {result['bytes']} bytes, {result['partitions']} partition(s), verified, {result['seconds']} s"]
-    lines.append(f"parameters: {kind}, {result['parameters']['path']}")
+    lines.append(f"parameters: {kind}, {result['parameters']['path'] or 'made on the card, kept nowhere'}")
     if result["parameters"]["accepted_by_chain"] is False:
         lines.append("  development parameters: no chain accepts this proof")
     if result.get("aggregated") is False:

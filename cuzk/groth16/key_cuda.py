@@ -22,6 +22,7 @@ from cuzk.kernels import queries_cuda
 from cuzk.kernels.launch import launch_over
 from cuzk.msm import cuda
 from cuzk.msm.cuda import DevicePoints, Msm, Scratch, Selection
+from cuzk.msm.cuda_scratch import upload_bytes
 from cuzk.msm.rows import point_limbs
 
 
@@ -31,15 +32,25 @@ class Load(Protocol):
     def __call__(self, card: Any, name: str, first: int = 0, count: int | None = None) -> DevicePoints:
         """Points first .. first + count of a vector (all from `first` on, if not given) on a card, in the order of the file."""
 
+    def scratch_bytes(self, multiprocessors: int) -> int:
+        """Device memory that a call takes beside the points, at most, and gives back."""
+
+
+class _FromFile:
+    def __init__(self, key: ProvingKey) -> None:
+        self.key = key
+
+    def __call__(self, card: Any, name: str, first: int = 0, count: int | None = None) -> DevicePoints:
+        points_be = getattr(self.key, f"{name}_be")
+        return cuda.upload_be(card, GROUP[name], points_be[first:] if count is None else points_be[first : first + count])
+
+    def scratch_bytes(self, multiprocessors: int) -> int:
+        return max(upload_bytes(curve, len(getattr(self.key, f"{name}_be"))) for name, curve in GROUP.items())
+
 
 def load_from(key: ProvingKey) -> Load:
     """Points from the bytes of a parameter file."""
-
-    def load(card: Any, name: str, first: int = 0, count: int | None = None) -> DevicePoints:
-        points_be = getattr(key, f"{name}_be")
-        return cuda.upload_be(card, GROUP[name], points_be[first:] if count is None else points_be[first : first + count])
-
-    return load
+    return _FromFile(key)
 
 
 class Query:
@@ -68,6 +79,7 @@ class DeviceKey:
         """
         self.card, self.shape = card, shape
         self.needs = needs(shape, where, memory, card.multiprocessors, partitions)
+        self.needs.making = load.scratch_bytes(card.multiprocessors)
         self.stream = card.stream()
         self.scratch = Scratch(card, self.stream)
         self._held: list[Any] = []

@@ -84,11 +84,13 @@ class Needs:
     h: cuda_plan.Plan | None = None
     cuts: dict[str, Cut] = field(default_factory=dict)
     scratch: dict[str, int] = field(default_factory=dict)
+    making: int = 0  # beside the points, while they are made; given back before the rest is allocated
 
     @property
     def total(self) -> int:
-        """What a run allocates, in whole pages."""
-        return _paged([*self.fixed.values(), *[self.staged] * self.slots, *self.scratch.values()])
+        """What a run allocates at its peak, in whole pages."""
+        whole = _paged([*self.fixed.values(), *[self.staged] * self.slots, *self.scratch.values()])
+        return max(whole, _paged([self.fixed["points"], self.making]))
 
     def __str__(self) -> str:
         scratch = sum(self.scratch.values())

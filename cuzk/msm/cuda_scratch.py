@@ -90,6 +90,11 @@ def upload_be(card: Any, curve: str, be_bytes: U8, index: npt.NDArray[Any] | Non
     return out
 
 
+def upload_bytes(curve: str, n: int) -> int:
+    """Device memory that `upload_be` of n points takes beside them while it runs."""
+    return min(n, _BLOCK) * point_bytes(FIELDS[curve])
+
+
 class Scratch:
     """Named buffers on a card that grow to what is asked of them and stay for the next sum; one stream's work at a time."""
 

@@ -11,7 +11,7 @@ from cuzk.field.coordinates_cuda import FIELDS
 from cuzk.field.limbs import FR_LIMBS, U64
 from cuzk.kernels import digits_cuda, msm_cuda, points_cuda
 from cuzk.kernels.tree_cuda import point_bytes
-from cuzk.msm.cuda_plan import SCALAR_BITS
+from cuzk.msm.cuda_plan import SCALAR_BITS, tree_scratch
 from cuzk.msm.cuda_scratch import DevicePoints, Scratch, Trees
 from cuzk.msm.rows import point_limbs
 
@@ -34,6 +34,26 @@ def window_bits(curve: str, count: int) -> int:
     return min(fitting, key=cost)
 
 
+def block_size(curve: str, count: int, c: int) -> int:
+    """Multiples that are made at a time."""
+    return max(256, min(count, _BLOCK_BYTES // (_pairs(c) * (point_bytes(FIELDS[curve]) + 8))))
+
+
+def _pairs(c: int) -> int:
+    """Sums of two table rows that a multiple begins with."""
+    windows = -(-SCALAR_BITS // c)
+    return -(-windows // 2)
+
+
+def memory(curve: str, count: int, multiprocessors: int) -> int:
+    """Bytes of device memory for about `count` multiples, without scalars and results."""
+    c = window_bits(curve, max(1, count))
+    windows, size, half = -(-SCALAR_BITS // c), point_bytes(FIELDS[curve]), 1 << (c - 1)
+    sums = _pairs(c) * block_size(curve, count, c)
+    table = (windows * half + c * windows) * size
+    return table + 8 * max(half, sums) + sums * size + tree_scratch(curve, max(half, sums), multiprocessors)
+
+
 class FixedBase:
     """Multiples s B of one point B of order r, which is not infinity."""
 
@@ -51,16 +71,20 @@ class FixedBase:
         self.trees = Trees(scratch, curve)
         self.c = c or window_bits(curve, max(1, expected_count))
         self.windows = -(-SCALAR_BITS // self.c)
-        size = self.trees.size
-        self.block = max(256, min(expected_count, _BLOCK_BYTES // (self.pairs * (size + 8))))
+        self.block = block_size(curve, expected_count, self.c)
         top = (1 << (self.c * self.windows - 1)).to_bytes(4 * digits_cuda.BIASED, "little")
         self._top = scratch.card.upload(np.frombuffer(top, np.uint32))
         self._table = self._make_table(base_mont)
 
+    def free(self) -> None:
+        """Give the table back; the scratch is its owner's."""
+        self._table.buffer.free()
+        self._top.free()
+
     @property
     def pairs(self) -> int:
         """Sums of two table rows that a multiple begins with."""
-        return -(-self.windows // 2)
+        return _pairs(self.c)
 
     def _make_table(self, base_mont: U64) -> DevicePoints:
         """Row w 2^(c − 1) + t: (2 t + 1) 2^(c w) B; then the doublings 2^e B."""

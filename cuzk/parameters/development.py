@@ -245,6 +245,11 @@ def _usable(files: Files, wanted: Lengths, digest: str | None) -> bool:
     return files.params.exists() and files.vk.exists()
 
 
+def is_there(shape: Shape) -> bool:
+    """Whether the cache directory has usable files of this circuit."""
+    return _usable(kept(shape), lengths(shape), circuit_digest(shape))
+
+
 def ensure(shape: Shape, progress: Progress) -> Files:
     """The development parameters of a circuit in the cache directory, made when absent, half made or of an older circuit.
 

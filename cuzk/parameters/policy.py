@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuzk import config
 from cuzk.circuits.params import circuit_name, porep_shape
@@ -28,6 +28,10 @@ from cuzk.groth16.setup import lengths
 from cuzk.parameters import development
 from cuzk.progress import Progress
 from cuzk.seal.sector import BY_SIZE, Sector
+from cuzk.timing import Timer
+
+if TYPE_CHECKING:
+    from cuzk.groth16.key_cuda import Load
 
 LARGEST_TEST_SIZE = 1 << 30
 HASH_BYTES = 16 << 20
@@ -65,12 +69,23 @@ class Located:
 class Parameters:
     """Checked parameters of one circuit, open for proving: points are read from the file as they are used."""
 
+    held_bytes = 0  # of host memory, until `forget`
+
     def __init__(self, located: Located, file: srs.ParamsFile, key: VerifyingKey, digest: str, source: str = "") -> None:
         """`source`: who says that the digest is the one it must be; empty if nobody does."""
         self.located, self.file, self.vk, self.digest, self.source = located, file, key, digest, source
         self.kind, self.path = located.kind, located.params
         self.h_be, self.l_be, self.a_be = file.h_be, file.l_be, file.a_be
         self.b_g1_be, self.b_g2_be = file.b_g1_be, file.b_g2_be
+
+    def points(self, timer: Timer) -> Load:
+        """The source of points for cards."""
+        from cuzk.groth16.key_cuda import load_from
+
+        return load_from(self)
+
+    def forget(self) -> None:
+        """Nothing is held beside the file."""
 
     def as_dict(self) -> dict[str, Any]:
         """The `parameters` object of `--json`."""

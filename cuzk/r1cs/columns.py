@@ -10,8 +10,45 @@ from cuzk.errors import InternalError
 from cuzk.field.limbs import FR_LIMBS, U64, fr_mont, from_limbs
 from cuzk.kernels import columns_cpu
 from cuzk.kernels.columns_cpu import AuxOf, MatrixTables
-from cuzk.r1cs.packing import Packed, pack, stamp_base
+from cuzk.kernels.flat import AUX
+from cuzk.pages import zeros
+from cuzk.r1cs.packing import pack, stamp_base
 from cuzk.r1cs.placement import stage_positions
+
+
+class Columns:
+    """The columns of a shape at given row weights, a stage at a time: a stamp's variables occur in no other stamp."""
+
+    def __init__(self, shape: Shape, weights_mont: U64) -> None:
+        """Shape   weights_mont uint64[n, 4], n ≥ shape.groth16_rows. Domain Montgomery."""
+        if len(weights_mont) < shape.groth16_rows:
+            raise InternalError("too few row weights", expected=shape.groth16_rows, got=len(weights_mont))
+        self.shape, self._packed = shape, pack(shape)
+        coeffs_mont = fr_mont(from_limbs(shape.coefficients))
+        self._weights = np.require(weights_mont, np.uint64, ["C", "W"])
+        self._positions = [stage_positions(shape, stage) for stage in (shape.prologue, shape.repeated)]
+        self._matrices = {name: matrix_tables(shape, name, coeffs_mont) for name in "abc"}
+        self.head = shape.num_inputs + shape.prologue.aux_total
+
+    def of_stage(self, name: str, stamp: int | None) -> U64:
+        """What the rows of one stamp (None: the prologue, and the final rows) add to the columns of matrix a, b or c.
+
+        Shape   uint64[head + aux of the stamp, 4]: first inputs and the prologue's variables, which every stage may refer to
+        Cost    an addition a term, and 1 M for each whose coefficient is not 1, −1 or 2; one thread
+        """
+        shape, matrix = self.shape, self._matrices[name]
+        stage, placed = (shape.prologue, self._packed.prologue) if stamp is None else (shape.repeated, self._packed.repeated)
+        out = zeros((self.head + (0 if stamp is None else stage.aux_total), FR_LIMBS))
+        templates = stage.template.astype(np.int64)
+        most = max((shape.templates[t].inputs + shape.templates[t].num_ports for t in set(templates.tolist())), default=0)
+        working = np.zeros(1 + most, np.int64)
+        aux_of = AuxOf(*self._positions[0 if stamp is None else 1], *self._positions[0])
+        base = stamp_base(shape, stamp)
+        base[AUX] = 0 if stamp is None else shape.prologue.aux_total
+        columns_cpu.add_columns(out, matrix, templates, placed, base, aux_of, self._weights, working, shape.num_inputs)
+        if stamp is None and name == "a":
+            columns_cpu.add_rows(out[: shape.num_inputs], self._weights[shape.num_rows : shape.groth16_rows])
+        return out
 
 
 def columns_at(shape: Shape, lagrange_mont: U64, threads: int | None = None) -> tuple[U64, U64, U64]:
@@ -22,33 +59,22 @@ def columns_at(shape: Shape, lagrange_mont: U64, threads: int | None = None) -> 
 
     Shape   lagrange_mont uint64[n, 4], n ≥ shape.groth16_rows; results uint64[num_inputs + num_aux, 4].
     Domain  Montgomery.
-    Cost    an addition a term, and 1 M for each whose coefficient is not 1, −1 or 2. One thread a matrix.
+    Cost    as `Columns.of_stage`; one thread a matrix
     """
-    if len(lagrange_mont) < shape.groth16_rows:
-        raise InternalError("too few row weights", expected=shape.groth16_rows, got=len(lagrange_mont))
-    packed = pack(shape)
-    coeffs_mont = fr_mont(from_limbs(shape.coefficients))
-    weights = np.require(lagrange_mont, np.uint64, ["C", "W"])
-    positions = [stage_positions(shape, stage) for stage in (shape.prologue, shape.repeated)]
-    calls = [(shape, packed, matrix_tables(shape, name, coeffs_mont), positions, weights) for name in "abc"]
-    a, b, c = workers.run_all(_columns, calls, threads)
-    final = weights[shape.num_rows : shape.groth16_rows]
-    columns_cpu.add_rows(a[: shape.num_inputs], final)
+    columns = Columns(shape, lagrange_mont)
+
+    def whole(name: str) -> U64:
+        out = np.empty((shape.num_inputs + shape.num_aux, FR_LIMBS), np.uint64)
+        head, size = columns.head, shape.repeated.aux_total
+        out[:head] = columns.of_stage(name, None)
+        for k in range(shape.repeats):
+            found = columns.of_stage(name, k)
+            columns_cpu.add_rows(out[:head], found[:head])
+            out[head + k * size : head + (k + 1) * size] = found[head:]
+        return out
+
+    a, b, c = workers.run_all(whole, [(name,) for name in "abc"], threads)
     return a, b, c
-
-
-def _columns(shape: Shape, packed: Packed, matrix: MatrixTables, positions: list[tuple[U32, U32]], weights: U64) -> U64:
-    """The columns of one matrix, without the final rows."""
-    out = np.zeros((shape.num_inputs + shape.num_aux, FR_LIMBS), np.uint64)
-    for k, (stage, placed) in enumerate(((shape.prologue, packed.prologue), (shape.repeated, packed.repeated))):
-        templates = stage.template.astype(np.int64)
-        most = max((shape.templates[t].inputs + shape.templates[t].num_ports for t in set(templates.tolist())), default=0)
-        head = np.zeros(1 + most, np.int64)
-        aux_of = AuxOf(*positions[k], *positions[0])
-        for stamp in range(shape.repeats) if k else (None,):
-            base = stamp_base(shape, stamp)
-            columns_cpu.add_columns(out, matrix, templates, placed, base, aux_of, weights, head, shape.num_inputs)
-    return out
 
 
 def matrix_tables(shape: Shape, name: str, coeffs_mont: U64) -> MatrixTables:

@@ -1,0 +1,55 @@
+"""A process that proves one C1 after the other, with shape, parameters and scratch of their circuit resident on its cards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cuzk import variants
+from cuzk.commands.cards import Cards
+from cuzk.commands.choices import choose_cards
+from cuzk.commands.prove import Job, Options, device_seconds, open_cards, read_job, scalars_of, work_of
+from cuzk.errors import DeviceError
+from cuzk.files import write_atomically
+from cuzk.progress import Progress
+from cuzk.timing import Timer
+from cuzk.variants import Settings
+
+
+class Ready:
+    """Cards made ready for the circuit of a first input file; `open` does all that comes before the first proof."""
+
+    def __init__(self, options: Options, settings: Settings, job: Job, cards: Cards, progress: Progress) -> None:
+        self.options, self.settings, self.job, self.cards, self.progress = options, settings, job, cards, progress
+
+    @classmethod
+    def open(cls, options: Options, timer: Timer, progress: Progress) -> Ready:
+        """For the file, parameters, partitions and cards that `options` names.
+
+        Raises  as `prove.prove`; DeviceError without a card
+        """
+        cards = choose_cards(options.device, progress)
+        if not cards:
+            raise DeviceError("no card", expected="a card that works", got=options.device, hint="use --device cuda")
+        device = ",".join(f"cuda:{card.ordinal}" for card in cards)
+        settings = variants.apply(Settings(), options.opts, variants.PROOF, device=device)
+        job = read_job(options, timer, progress, on_cards=True)
+        return cls(options, settings, job, open_cards(job, cards, options, settings, timer, progress), progress)
+
+    def prove(self, timer: Timer, **changes: Any) -> dict[str, Any]:
+        """One file to one proof file: `changes` to the first options, as input_file, proof_file, unsafe_randomness.
+
+        Returns proof, cards and their memory, retries, device seconds by phase; the phases are in `timer`
+        """
+        options = replace(self.options, **changes)
+        job = read_job(options, timer, self.progress, on_cards=True, held=self.job)
+        scalars = scalars_of(options, job.partitions)
+        with timer.watching_workers():
+            proofs = self.cards.prove(work_of(job, scalars, self.settings, timer), timer, self.progress)
+        with timer.phase("write"):
+            write_atomically(options.proof_file, proofs)
+        return {"proof": proofs.hex(), **self.cards.facts, "device_phases": device_seconds(timer)}
+
+    def free(self) -> None:
+        """Give all device memory back."""
+        self.cards.free()
