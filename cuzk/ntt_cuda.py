@@ -84,13 +84,43 @@ class Level:
     done: int
 
 
+def levels(log_size: int, sizes: Sequence[int] | None = None) -> list[Level]:
+    """The passes of a transform, outermost first; `sizes` as `plan` gives them."""
+    out, left = [], log_size
+    for k in sizes or plan(log_size):
+        left -= k
+        out.append(Level(k, left, log_size - left - k))
+    assert left == 0
+    return out
+
+
+class Room:
+    """Memory for the large tables of one transform at a time: each transform that shares it makes its own when its turn comes."""
+
+    def __init__(self, card: Any, log_size: int, sizes: Sequence[int] | None = None) -> None:
+        self.tables: list[Any] = []
+        self.holder: Transform | None = None
+        try:
+            for level in levels(log_size, sizes):
+                self.tables.append(card.buffer(BYTES << (level.k + level.log_stride)) if level.log_stride else None)
+        except BaseException:
+            self.free()
+            raise
+
+    def free(self) -> None:
+        """Give the memory back."""
+        for table in self.tables:
+            if table is not None:
+                table.free()
+
+
 class Transform:
     """One kind of transform of one size on one card, with its tables: X = NTT of x scaled by factor · shift^k at coefficient k.
 
     Inverse: c_k = factor shift^k Σ_i x_i w^(−i k), values in natural order to coefficients in bit-reversed order.
     Forward: X_j = Σ_k factor shift^k c_k w^(j k), coefficients in bit-reversed order to values in natural order.
 
-    Cost    32 bytes of device memory for nearly each element, kept; see `table_bytes`
+    Cost    32 bytes of device memory for nearly each element, kept, or shared in a `Room`; see `table_bytes`
     """
 
     def __init__(
@@ -102,41 +132,50 @@ class Transform:
         shift: int = 1,
         factor: int = 1,
         sizes: Sequence[int] | None = None,
-        stream: Any = None,
+        room: Room | None = None,
     ) -> None:
         if not kernels.MIN_LOG_PASS <= log_size <= MAX_LOG2_SIZE:
             raise ResourceError(
                 "no such transform on a card", expected=f"2^{kernels.MIN_LOG_PASS} to 2^{MAX_LOG2_SIZE}", got=f"2^{log_size}"
             )
         self.card, self.log_size, self.inverse, self.shift, self.factor = card, log_size, inverse, shift % R, factor % R
-        self.levels: list[Level] = []
-        left = log_size
-        for k in sizes or plan(log_size):
-            left -= k
-            self.levels.append(Level(k, left, log_size - left - k))
-        assert left == 0
+        self.levels, self.room = levels(log_size, sizes), room
         self._inner = _inner(card, inverse)
-        self._tables = self._make_tables(stream)
+        self._small: list[Any] = []
+        self._tables: list[Any] = []
+        try:
+            self._make_tables()
+        except BaseException:
+            self.free()
+            raise
 
     @staticmethod
     def table_bytes(log_size: int, sizes: Sequence[int] | None = None) -> int:
-        """Bytes of device memory that the tables of one transform take, at most."""
-        total, left = 0, log_size
-        for k in sizes or plan(log_size):
-            total += BYTES << left
-            left -= k
-        return total
+        """Bytes of device memory that the tables of one transform take, at most, or a `Room` for one."""
+        return sum(BYTES << (level.k + level.log_stride) for level in levels(log_size, sizes))
+
+    @staticmethod
+    def small_bytes(log_size: int, sizes: Sequence[int] | None = None) -> int:
+        """Bytes that a transform takes beside the `Room` that it shares, at most."""
+        rows = sum(BYTES << level.k for level in levels(log_size, sizes))
+        return rows + (BYTES << _LOG_LOW) + (BYTES << max(0, log_size - _LOG_LOW))
 
     @property
     def bytes(self) -> int:
-        """Bytes of device memory that the tables take."""
-        return sum(t.size for t in self._tables if t is not None)
+        """Bytes of device memory that the tables take, without a room that others share."""
+        tables = [t for t, level in zip(self._tables, self.levels, strict=True) if self.room is None or not level.log_stride]
+        return sum(t.size for t in [*tables, *self._small] if t is not None)
 
     def free(self) -> None:
-        """Give the tables back."""
-        for table in self._tables:
-            if table is not None:
+        """Give the tables back, but not the room that they share."""
+        for table, level in zip(self._tables, self.levels, strict=False):
+            if table is not None and (self.room is None or not level.log_stride):
                 table.free()
+        self._free_small()
+
+    def _free_small(self) -> None:
+        while self._small:
+            self._small.pop().free()
 
     def _row(self, level: Level) -> list[int]:
         """Factors of the coefficients of one pass by position: factor (in the outermost pass) and the power of the shift."""
@@ -144,34 +183,34 @@ class Transform:
         by_digit = _powers(step, 1 << level.k, self.factor if level.done == 0 else 1)
         return [by_digit[x] for x in reversal(level.k)]
 
-    def _make_tables(self, stream: Any) -> list[Any]:
+    def _make_tables(self) -> None:
         card = self.card
         w = pow(omega(self.log_size), -1 if self.inverse else 1, R)
-        low: Any = None
-        high: Any = None
-        tables: list[Any] = []
-        for level in self.levels:
+        for i, level in enumerate(self.levels):
             row = self._row(level)
             if level.log_stride == 0:
-                trivial = all(x == 1 for x in row)
-                tables.append(None if trivial else card.upload(fr_mont(row)))
+                self._tables.append(None if all(x == 1 for x in row) else card.upload(fr_mont(row)))
                 continue
-            if low is None:
-                low = card.upload(fr_mont(_powers(w, 1 << _LOG_LOW)))
-                many = 1 << max(0, self.log_size - _LOG_LOW)
-                high = card.upload(fr_mont(_powers(pow(w, 1 << _LOG_LOW, R), many)))
+            self._tables.append(card.buffer(BYTES << (level.k + level.log_stride)) if self.room is None else self.room.tables[i])
+            self._small.append(card.upload(fr_mont(row)))
+        if self._small:
+            self._small.append(card.upload(fr_mont(_powers(w, 1 << _LOG_LOW))))
+            self._small.append(card.upload(fr_mont(_powers(pow(w, 1 << _LOG_LOW, R), 1 << max(0, self.log_size - _LOG_LOW)))))
+        if self.room is None:
+            self._fill(None)
+            card.synchronize()
+            self._free_small()
+
+    def _fill(self, stream: Any) -> None:
+        """Compute the large tables."""
+        if not self._small:
+            return
+        *rows, low, high = self._small
+        large = [(level, table) for level, table in zip(self.levels, self._tables, strict=True) if level.log_stride]
+        for (level, table), row in zip(large, rows, strict=True):
             count = 1 << (level.k + level.log_stride)
-            table = card.buffer(BYTES * count)
-            with card.upload(fr_mont(row)) as rows:
-                addresses = (table.address, low.address, high.address, rows.address)
-                what = (level.k, level.log_stride, level.done, count)
-                launch_over(card, kernels.twiddle_table, count, stream, *addresses, *what)
-                card.synchronize()
-            tables.append(table)
-        for scratch in (low, high):
-            if scratch is not None:
-                scratch.free()
-        return tables
+            addresses = (table.address, low.address, high.address, row.address)
+            launch_over(self.card, kernels.twiddle_table, count, stream, *addresses, level.k, level.log_stride, level.done, count)
 
     def run(self, data: int, stream: Any = None) -> None:
         """Transform the elements at an address, in place.
@@ -188,6 +227,9 @@ class Transform:
         self._run(a, stream, (b, c))
 
     def _run(self, data: int, stream: Any, pair: tuple[int, int] | None) -> None:
+        if self.room is not None and self.room.holder is not self:
+            self._fill(stream)
+            self.room.holder = self
         for level in self.levels if self.inverse else reversed(self.levels):
             self.run_level(data, level, stream, pair if level.done == 0 else None)
 
@@ -211,24 +253,25 @@ class Domain:
     """The subgroup of order 2^log2_size and its coset by 7, on a card: the transforms of `ntt.Domain`, natural order in and out.
 
     `data` is the device address of Fr[m] in Montgomery form, transformed in place. Tables are made when first needed and kept.
-    Domains below 2^3 are transformed on the host.
+    Domains below 2^3 are transformed on the host. With `shared` the transforms share one `Room`, and must be in one stream.
 
     Source  bellperson src/domain.rs at d1fa22c
     Spec    spec.ntt
     """
 
-    def __init__(self, card: Any, log2_size: int, sizes: Sequence[int] | None = None) -> None:
+    def __init__(self, card: Any, log2_size: int, sizes: Sequence[int] | None = None, shared: bool = False) -> None:
         if not 0 <= log2_size <= MAX_LOG2_SIZE:
             raise ResourceError("no such evaluation domain", expected=f"2^0 to 2^{MAX_LOG2_SIZE}", got=f"2^{log2_size}")
         self.card, self.log2_size, self.size, self._sizes = card, log2_size, 1 << log2_size, sizes
         self._transforms: dict[tuple[bool, int, int], Transform] = {}
+        self._room = Room(card, log2_size, sizes) if shared else None
 
     def transform(self, inverse: bool, shift: int = 1, factor: int = 1) -> Transform:
         """One of the transforms of this domain, made once."""
         key = (inverse, shift % R, factor % R)
         if key not in self._transforms:
             self._transforms[key] = Transform(
-                self.card, self.log2_size, inverse=inverse, shift=shift, factor=factor, sizes=self._sizes
+                self.card, self.log2_size, inverse=inverse, shift=shift, factor=factor, sizes=self._sizes, room=self._room
             )
         return self._transforms[key]
 
@@ -237,6 +280,8 @@ class Domain:
         for transform in self._transforms.values():
             transform.free()
         self._transforms.clear()
+        if self._room is not None:
+            self._room.free()
 
     def ntt(self, data: int, stream: Any = None) -> None:
         """Coefficients to values on the subgroup."""

@@ -8,6 +8,7 @@ partitions to the others.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -28,9 +29,8 @@ from cuzk.progress import Progress
 from cuzk.timing import Phase, Timer
 
 if TYPE_CHECKING:
-    from cuzk.groth16.key_cuda import Load
     from cuzk.groth16.keys import VerifyingKey
-    from cuzk.groth16.needs_cuda import Positions
+    from cuzk.groth16.needs_cuda import Load, Positions
     from cuzk.groth16.prove_cuda import Prover, Staged
 
 MAX_RETRIES = 2
@@ -113,7 +113,7 @@ class Cards:
 
     shape: Shape
     provers: list[Prover]
-    buffers: synthesis.Buffers
+    empty: Callable[..., Any] | None  # makes page-locked arrays
     facts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -130,42 +130,55 @@ class Cards:
         *,
         partitions: int,
         limit: str | None = None,
+        host_limit: int | None = None,
         pinned: bool = True,
         timer: Timer,
         progress: Progress,
     ) -> Cards:
-        """Points, transforms and scratch on every card; says what is needed and what there is.
+        """Points, transforms and scratch on every card, as far as they fit into `limit`; says what is needed and what there is.
 
-        Raises  ResourceError beforehand if a card has too little memory; DeviceError if one fails
+        Points that do not fit are in host memory, once for all cards, in at most `host_limit` bytes.
+
+        Raises  ResourceError beforehand if a card or the host has too little memory; DeviceError if a card fails
         """
+        from cuzk.groth16.host_points import HostPoints
         from cuzk.groth16.key_cuda import DeviceKey
+        from cuzk.groth16.needs_cuda import needs
         from cuzk.groth16.prove_cuda import Prover
 
+        plans, facts = [], []
+        for card in cards:
+            free = card.free_memory()
+            count, each = card.multiprocessors, -(-partitions // len(cards))
+            plan = needs(shape, where, _usable(free, limit), count, each, load.scratch_bytes(count))
+            plans.append(plan)
+            progress.line(f"cuda:{card.ordinal} {card.name}: {_gib(plan.total)} of {_gib(free)} device memory free ({plan})")
+            facts.append({"device": f"cuda:{card.ordinal}", "name": card.name, "uuid": card.uuid, "free_memory": free})
+            facts[-1] |= plan.as_dict()
+        host = HostPoints(host_limit)
+        host.check(max(plan.host for plan in plans))
         provers: list[Prover] = []
-        facts = []
         try:
-            for card in cards:
-                free = card.free_memory()
-                memory = _usable(free, limit)
+            for card, plan in zip(cards, plans, strict=True):
                 with timer.phase("srs_load"):
-                    key = DeviceKey(card, shape, where, load, memory, -(-partitions // len(cards)))
-                    provers.append(Prover(key, vk))
-                need = key.needs.total
-                progress.line(f"cuda:{card.ordinal} {card.name}: {_gib(need)} of {_gib(free)} device memory free ({key.needs})")
-                facts.append({"device": f"cuda:{card.ordinal}", "name": card.name, "uuid": card.uuid, "free_memory": free})
-                facts[-1] |= {"predicted": need, "scratch": sum(key.needs.scratch.values()), "slots": key.needs.slots}
-            buffers = synthesis.buffers(shape, empty=cards[0].pinned if pinned else None)
+                    provers.append(Prover(DeviceKey(card, shape, where, load, plan, host), vk))
         except BaseException:
-            for prover in provers:
-                prover.free()
+            _free_all(provers)
             raise
-        return cls(shape, provers, buffers, {"cards": facts})
+        return cls(shape, provers, cards[0].pinned if pinned else None, {"cards": facts})
+
+    @functools.cached_property
+    def buffers(self) -> synthesis.Buffers:
+        """Host memory for one partition's witness and row values."""
+        return synthesis.buffers(self.shape, empty=self.empty)
+
+    def make_room(self) -> None:
+        """Take the host memory that proofs need, once what made the points has given back its own."""
+        _ = self.buffers
 
     def free(self) -> None:
-        """Give all device memory back, as far as cards still answer."""
-        for prover in self.provers:
-            with contextlib.suppress(CuzkError):
-                prover.free()
+        """Give all memory of cards back, as far as they still answer."""
+        _free_all(self.provers)
 
     def prove(self, work: Work, timer: Timer, progress: Progress) -> bytes:
         """The proofs of all partitions, one behind the other, in the order of `work.scalars`.
@@ -187,6 +200,12 @@ class Cards:
         if board.error is not None:
             raise board.error
         return b"".join(board.proofs[k] for k in work.scalars)
+
+
+def _free_all(provers: list[Prover]) -> None:
+    for prover in provers:
+        with contextlib.suppress(CuzkError):
+            prover.free()
 
 
 def _together(runs: list[_Run], timer: Timer) -> None:

@@ -91,7 +91,8 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     check_outputs(outputs, [options.input_file, options.unsafe_randomness])
     job = read_job(options, timer, progress, on_cards=bool(cards))
     scalars = scalars_of(options, job.partitions)
-    _check_memory(options, job, settings, bool(cards))
+    if not cards:
+        _check_memory(options, job, settings, on_cards=False)
     facts: dict[str, Any] = {}
     with timer.watching_workers():
         if cards:
@@ -226,7 +227,8 @@ def scalars_of(options: Options, partitions: list[int]) -> dict[int, tuple[int, 
     return randomness.read(options.unsafe_randomness, partitions)
 
 
-def _check_memory(options: Options, job: Job, settings: Settings, on_cards: bool) -> None:
+def _check_memory(options: Options, job: Job, settings: Settings, on_cards: bool) -> int:
+    """Bytes of host memory that are left beside what the run is known to need. Raises ResourceError if it needs more."""
     # What the parameters hold is given back before the rest is taken.
     available = config.available_memory() + job.parameters.held_bytes
     budget = parse_bytes(options.memory_budget, "--memory-budget") if options.memory_budget else available
@@ -234,6 +236,7 @@ def _check_memory(options: Options, job: Job, settings: Settings, on_cards: bool
     need = predicted_peak_beside_cards(shape) if on_cards else predicted_peak(shape)
     need += explicit.bytes_needed(shape) if settings.lc_layout == "csr" else 0
     refuse_over(need, budget, "--memory-budget" if options.memory_budget else "available memory")
+    return budget - need
 
 
 def _prove_on_cards(
@@ -260,6 +263,7 @@ def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings,
     """Cards with the points of a job's circuit, for as many partitions as it has."""
     from cuzk.groth16.needs_cuda import positions
 
+    host_limit = _check_memory(options, job, settings, on_cards=True)
     with timer.phase("prep_msm"):
         where = positions(job.shape, groth16.queries(job.shape))
     opened = Cards.open(
@@ -270,11 +274,18 @@ def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings,
         job.parameters.points(timer),
         partitions=len(job.partitions),
         limit=options.device_memory,
+        host_limit=host_limit,
         pinned=settings.pinned,
         timer=timer,
         progress=progress,
     )
     job.parameters.forget()
+    try:
+        with timer.phase("presize"):
+            opened.make_room()
+    except BaseException:
+        opened.free()
+        raise
     return opened
 
 

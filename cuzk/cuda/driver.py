@@ -208,7 +208,11 @@ class Card:
     def upload(self, array: Array, stream: Stream | None = None) -> Buffer:
         """An array's bytes in device memory."""
         buffer = Buffer(self, max(array.nbytes, 1))
-        buffer.write(array, stream=stream)
+        try:
+            buffer.write(array, stream=stream)
+        except BaseException:
+            buffer.free()
+            raise
         return buffer
 
     def copying(self, call: str, stream: Stream | None, *arguments: Any) -> None:

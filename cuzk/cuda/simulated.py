@@ -47,7 +47,11 @@ class Card:
 
     def upload(self, array: Array, stream: Stream | None = None) -> Buffer:
         buffer = Buffer(self, max(array.nbytes, 1))
-        buffer.write(array)
+        try:
+            buffer.write(array)
+        except BaseException:
+            buffer.free()
+            raise
         return buffer
 
     def write_at(self, address: int, array: Array, stream: Stream | None = None) -> None:

@@ -1,11 +1,13 @@
-"""What the proofs of one circuit take on a card: where the variables stand among the points, and how sums are cut for the memory.
+"""What the proofs of one circuit take on a card: where the variables stand among the points, and which plan fits the memory.
 
-Predicted from the shape and the memory before anything is allocated.
+Predicted from the shape and the memory before anything is allocated. A plan says which vectors of points are on the card and
+which pass through it from host memory in pieces, whether transforms share the memory of their tables, and how sums are cut.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +20,9 @@ from cuzk.groth16.prove import Queries
 from cuzk.groth16.quotient_cuda import Quotient
 from cuzk.kernels import ntt_cuda as ntt_kernels
 from cuzk.kernels.tree_cuda import NONE
-from cuzk.msm import cuda_plan
-from cuzk.msm.cuda import Selection
+from cuzk.msm import cuda_plan, cuda_stream
+from cuzk.msm.cuda import DevicePoints, Selection
+from cuzk.msm.rows import point_limbs
 
 U32 = npt.NDArray[np.uint32]
 GROUP = dict(VECTORS)
@@ -28,6 +31,16 @@ POSITIONS = {"l": "l", "a": "a", "b_g1": "b", "b_g2": "b"}
 SMALLEST_SCRATCH = 64 << 20
 # Device memory is given out in pages of this size; smaller pieces share one.
 PAGE = 2 << 20
+
+
+class Load(Protocol):
+    """A source of points: from a file, or made on the card."""
+
+    def __call__(self, card: Any, name: str, first: int = 0, count: int | None = None) -> DevicePoints:
+        """Points first .. first + count of a vector (all from `first` on, if not given) on a card, in the order of the file."""
+
+    def scratch_bytes(self, multiprocessors: int) -> int:
+        """Device memory that a call takes beside the points, at most, and gives back."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +89,16 @@ class Cut:
 
 @dataclass
 class Needs:
-    """Bytes of device memory by purpose, how the sums are cut for it, and how many partitions may be on the card at a time."""
+    """Bytes of device memory by purpose, how the sums are cut for it, and how many partitions may be on the card at a time.
+
+    The vectors `streamed` stay in `host` bytes of host memory; with `shared` one transform's tables are there at a time.
+    """
 
     fixed: dict[str, int]
     staged: int  # of one partition
+    counts: dict[str, int]  # points by vector
+    streamed: tuple[str, ...] = ()
+    shared: bool = False
     slots: int = 1
     h: cuda_plan.Plan | None = None
     cuts: dict[str, Cut] = field(default_factory=dict)
@@ -88,14 +107,42 @@ class Needs:
 
     @property
     def total(self) -> int:
-        """What a run allocates at its peak, in whole pages."""
-        whole = _paged([*self.fixed.values(), *[self.staged] * self.slots, *self.scratch.values()])
-        return max(whole, _paged([self.fixed["points"], self.making]))
+        """What a run allocates on the card at its peak, in whole pages."""
+        return max(self.whole, _paged([self.fixed["points"], self.making]))
+
+    @property
+    def whole(self) -> int:
+        """What it allocates once the points are made."""
+        return _paged([*self.fixed.values(), *[self.staged] * self.slots, *self.scratch.values()])
+
+    @property
+    def host(self) -> int:
+        """Bytes of host memory for the points that are not on the card."""
+        return sum(point_size(name) * self.counts[name] for name in self.streamed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan, for JSON."""
+        return {
+            "predicted": self.total,
+            "scratch": sum(self.scratch.values()),
+            "slots": self.slots,
+            "streamed": list(self.streamed),
+            "host_points": self.host,
+            "shared_tables": self.shared,
+        }
 
     def __str__(self) -> str:
         scratch = sum(self.scratch.values())
         parts = self.fixed | {f"{self.slots} partition(s)": self.staged * self.slots, "scratch": scratch}
-        return ", ".join(f"{name} {size / (1 << 30):.2f}" for name, size in parts.items())
+        text = ", ".join(f"{name} {size / (1 << 30):.2f}" for name, size in parts.items())
+        if self.streamed:
+            text += f"; from {self.host / (1 << 30):.2f} GiB of host memory: {', '.join(self.streamed)}"
+        return text
+
+
+def point_size(name: str) -> int:
+    """Bytes of a point of a vector on a card."""
+    return 8 * point_limbs(GROUP[name])
 
 
 def _paged(sizes: list[int]) -> int:
@@ -103,34 +150,34 @@ def _paged(sizes: list[int]) -> int:
     return large + -(-sum(size for size in sizes if size <= PAGE // 2) // PAGE) * PAGE
 
 
-def needs(shape: Shape, held: dict[str, Positions], memory: int, multiprocessors: int, partitions: int) -> Needs:
-    """What proofs of a shape take within `memory` bytes.
+# From the fastest to the smallest: vectors that are streamed, and whether transforms share their tables' memory. The sum over h
+# takes longer than its points' way to the card, so h goes first.
+PLANS: tuple[tuple[tuple[str, ...], bool], ...] = (
+    ((), False),
+    ((), True),
+    (("h",), True),
+    (("h", "l"), True),
+    (("h", "l", "a"), True),
+    (("h", "l", "a", "b_g2"), True),
+    (("h", "l", "a", "b_g2", "b_g1"), True),
+)
+
+
+def needs(shape: Shape, held: dict[str, Positions], memory: int, multiprocessors: int, partitions: int, making: int = 0) -> Needs:
+    """What proofs of a shape take within `memory` bytes: the first of `PLANS` that fits. `making`: see `Load.scratch_bytes`.
 
     Raises  ResourceError with need, have and the option, if the smallest plan does not fit
     """
-    m = 1 << shape.domain_log2
-    counts = {"h": m - 1} | {name: len(held[of].source) for name, of in POSITIONS.items()}
-    values = fr_cuda.BYTES * (shape.num_inputs + shape.num_elems)
-    fixed = {
-        "points": sum(n * (192 if GROUP[name] == "g2" else 96) for name, n in counts.items()),
-        "positions": sum(p.nbytes for p in held.values()),
-        "transforms": Quotient.table_bytes(shape.domain_log2) if shape.domain_log2 >= ntt_kernels.MIN_LOG_PASS else 0,
-        "query": max(4 * -(-len(p.source) // 32) + fr_cuda.BYTES * len(p.which) for p in held.values()),
-    }
-    staged = 3 * fr_cuda.BYTES * m + values + 4 * -(-shape.num_bits // 32)
-    base = Needs(fixed, staged)
-    left = memory - base.total
-    budget = left
-    while budget >= SMALLEST_SCRATCH:
-        try:
-            _cut(base, counts, held, budget, multiprocessors)
-        except ResourceError:
-            break
-        if base.total <= memory:
-            base.slots = 2 if partitions > 1 and base.total + staged + PAGE <= memory else 1
-            return base
-        budget = min(budget, sum(base.scratch.values())) * 7 // 8
-    least = _paged([*fixed.values(), staged]) + 2 * SMALLEST_SCRATCH
+    points = _blank(shape, held, *PLANS[0], making).fixed["points"]
+    for streamed, shared in PLANS:
+        made = _blank(shape, held, streamed, shared, making)
+        last = (streamed, shared) == PLANS[-1]
+        if _fitted(made, held, memory, multiprocessors, SMALLEST_SCRATCH if last else max(SMALLEST_SCRATCH, points // 32)):
+            if partitions > 1 and made.whole + made.staged + PAGE <= memory:
+                made.slots = 2
+            return made
+    made.scratch = {"least": 2 * SMALLEST_SCRATCH}
+    least = made.total
     raise ResourceError(
         "not enough device memory for this proof",
         where="--device-memory",
@@ -140,7 +187,38 @@ def needs(shape: Shape, held: dict[str, Positions], memory: int, multiprocessors
     )
 
 
-def _cut(to: Needs, counts: dict[str, int], held: dict[str, Positions], budget: int, multiprocessors: int) -> None:
+def _blank(shape: Shape, held: dict[str, Positions], streamed: tuple[str, ...], shared: bool, making: int) -> Needs:
+    """What a plan takes without scratch."""
+    m = 1 << shape.domain_log2
+    counts = {"h": m - 1} | {name: len(held[of].source) for name, of in POSITIONS.items()}
+    values = fr_cuda.BYTES * (shape.num_inputs + shape.num_elems)
+    small = shape.domain_log2 < ntt_kernels.MIN_LOG_PASS
+    fixed = {
+        "points": sum(n * point_size(name) for name, n in counts.items() if name not in streamed),
+        "tails": sum(len(held[of].which) * point_size(name) for name, of in POSITIONS.items() if name in streamed),
+        "positions": sum(p.nbytes for p in held.values()),
+        "transforms": 0 if small else Quotient.table_bytes(shape.domain_log2, shared),
+        "query": max(4 * -(-len(p.source) // 32) + fr_cuda.BYTES * len(p.which) for p in held.values()),
+    }
+    staged = 3 * fr_cuda.BYTES * m + values + 4 * -(-shape.num_bits // 32)
+    return Needs(fixed, staged, counts, streamed, shared, making=making)
+
+
+def _fitted(to: Needs, held: dict[str, Positions], memory: int, multiprocessors: int, least: int) -> bool:
+    """Cut the sums for what `memory` leaves; false if that is less than `least`, or too little for sums of points."""
+    budget = memory - to.whole
+    while budget >= least:
+        try:
+            _cut(to, held, budget, multiprocessors)
+        except ResourceError:
+            return False
+        if to.whole <= memory:
+            return to.total <= memory
+        budget = min(budget, sum(to.scratch.values())) * 7 // 8
+    return False
+
+
+def _cut(to: Needs, held: dict[str, Positions], budget: int, multiprocessors: int) -> None:
     """Plans of all sums in at most `budget` bytes each, and the scratch that they need together."""
     to.scratch = {}
 
@@ -148,20 +226,26 @@ def _cut(to: Needs, counts: dict[str, int], held: dict[str, Positions], budget: 
         for name, size in sizes.items():
             to.scratch[name] = max(to.scratch.get(name, 0), size)
 
-    def dense(curve: str, n: int) -> cuda_plan.Plan | None:
+    def dense(curve: str, n: int, streamed: bool) -> cuda_plan.Plan | None:
         if not n:
             return None
-        made = cuda_plan.chunked(curve, n, budget, multiprocessors)
-        take(made.sizes())
+        made = cuda_plan.chunked(curve, n, budget, multiprocessors, per_point=16 * point_limbs(curve) if streamed else 0)
+        take(made.sizes() | (cuda_stream.sizes(curve, n, made.n) if streamed else {}))
         return made
 
-    to.h = dense("g1", counts["h"])
+    to.h = dense("g1", to.counts["h"], "h" in to.streamed)
     for name, of in POSITIONS.items():
-        curve, n = GROUP[name], counts[name]
+        curve, n, streamed = GROUP[name], to.counts[name], name in to.streamed
         piece = -(-max(n, 1) // 32) * 32
-        while sum(Selection.sizes(curve, piece, multiprocessors).values()) > budget:
+        while sum((sizes := _selection(curve, n, piece, multiprocessors, streamed)).values()) > budget:
             if piece <= 1 << 12:
                 raise ResourceError("no room for a bitmap's sum")
             piece = -(-piece // 64) * 32
-        take(Selection.sizes(curve, piece, multiprocessors))
-        to.cuts[name] = Cut(dense(curve, len(held[of].which)), piece)
+        take(sizes)
+        # The points of scalars are few: they are on the card, side by side, also where the others are streamed.
+        to.cuts[name] = Cut(dense(curve, len(held[of].which), False), piece)
+
+
+def _selection(curve: str, n: int, piece: int, multiprocessors: int, streamed: bool) -> dict[str, int]:
+    """Bytes of scratch by name for the sum of selected points, `piece` of n at a time."""
+    return Selection.sizes(curve, piece, multiprocessors) | (cuda_stream.sizes(curve, n, piece) if streamed else {})

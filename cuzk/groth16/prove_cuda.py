@@ -43,16 +43,22 @@ class Staged:
 
     def __init__(self, card: Any, shape: Shape) -> None:
         self.shape = shape
-        m = 1 << shape.domain_log2
-        self.bits = card.buffer(4 * -(-shape.num_bits // 32))
-        self.values = card.buffer(fr_cuda.BYTES * (shape.num_inputs + shape.num_elems))
-        self.rows = [card.buffer(fr_cuda.BYTES * m) for _ in range(3)]
+        self._held: list[Any] = []
+        vector = fr_cuda.BYTES << shape.domain_log2
+        values = fr_cuda.BYTES * (shape.num_inputs + shape.num_elems)
+        try:
+            for size in (4 * -(-shape.num_bits // 32), values, vector, vector, vector):
+                self._held.append(card.buffer(size))
+        except BaseException:
+            self.free()
+            raise
+        self.bits, self.values, *self.rows = self._held
         self.copied = 0  # bytes of the last partition
 
     def free(self) -> None:
         """Give the memory back."""
-        for buffer in (self.bits, self.values, *self.rows):
-            buffer.free()
+        while self._held:
+            self._held.pop().free()
 
     def write(self, witness: Witness, rows: tuple[U64, U64, U64], stream: Any) -> None:
         """Copy a partition here; done when this returns.
@@ -81,15 +87,22 @@ class Prover:
     def __init__(self, key: DeviceKey, vk: VerifyingKey) -> None:
         self.key, self.vk, self.card, self.shape = key, vk, key.card, key.shape
         self.track = f"cuda:{self.card.ordinal}"
-        self._copying = self.card.stream()
-        self.places = [Staged(self.card, self.shape) for _ in range(key.needs.slots)]
-        self._false = self.card.buffer(4)
+        self.places: list[Staged] = []
+        try:
+            self._copying = self.card.stream()
+            self._false = self.card.buffer(4)
+            for _ in range(key.needs.slots):
+                self.places.append(Staged(self.card, self.shape))
+        except BaseException:
+            self.free()
+            raise
 
     def free(self) -> None:
         """Give all memory back, that of the key too."""
         for staged in self.places:
             staged.free()
-        self._false.free()
+        if hasattr(self, "_false"):
+            self._false.free()
         self.key.free()
 
     def stage(self, place: Staged, witness: Witness, rows: tuple[U64, U64, U64]) -> None:
@@ -113,7 +126,7 @@ class Prover:
         Source  as `groth16.prove.prove`
         Raises  FalseInput if a circuit file's own assignment is false; InternalError if a witness that we made does not hold
         """
-        key, m = self.key, 1 << self.shape.domain_log2
+        key = self.key
         bits, values = place.bits.address, place.values.address
         with self._step(timer, "check"):
             self._check_rows(place)
@@ -122,7 +135,7 @@ class Prover:
             self._quotient(place)
             step("ntt_h")
         with self._step(timer, "msm_h"):
-            h = key.msm("h", key.msm_h, place.rows[0].address, m - 1)
+            h = key.sum_h(place.rows[0].address)
             step("msm_h")
         sums = {}
         for name, of in (("l", "l"), ("a", "a"), ("b_g1", "b"), ("b_g2", "")):

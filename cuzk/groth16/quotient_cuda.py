@@ -22,18 +22,24 @@ def _inverse(x: int) -> int:
 class Quotient:
     """h for circuits of one domain size on one card; holds the tables of three kinds of transforms (see `table_bytes`)."""
 
-    def __init__(self, card: Any, log2_size: int, sizes: list[int] | None = None) -> None:
-        self.domain = domain = Domain(card, log2_size, sizes)
+    def __init__(self, card: Any, log2_size: int, sizes: list[int] | None = None, shared: bool = False) -> None:
+        """With `shared` the large tables are made anew for each of the three kinds, in the same memory."""
+        self.domain = domain = Domain(card, log2_size, sizes, shared)
         m, z = domain.size, pow(FR_GENERATOR, domain.size, R) - 1
         # The last transform leaves plain integers: scalars of the H query.
-        self._to_coset = domain.transform(True, FR_GENERATOR, _inverse(m))
-        self._evaluate = domain.transform(False)
-        self._to_scalars = domain.transform(True, _inverse(FR_GENERATOR), _inverse(m * z * FR_RADIX))
+        try:
+            self._to_coset = domain.transform(True, FR_GENERATOR, _inverse(m))
+            self._evaluate = domain.transform(False)
+            self._to_scalars = domain.transform(True, _inverse(FR_GENERATOR), _inverse(m * z * FR_RADIX))
+        except BaseException:
+            domain.free()
+            raise
 
     @staticmethod
-    def table_bytes(log2_size: int) -> int:
+    def table_bytes(log2_size: int, shared: bool = False) -> int:
         """Device memory that the tables take, at most."""
-        return 3 * Transform.table_bytes(log2_size)
+        table = Transform.table_bytes(log2_size)
+        return table + 3 * Transform.small_bytes(log2_size) if shared else 3 * table
 
     def free(self) -> None:
         """Give the tables back."""
@@ -54,8 +60,9 @@ class Quotient:
         Source  bellperson src/groth16/prover/native.rs at d1fa22c, execute_fft
         Spec    spec.groth16.quotient
         """
-        for data in (a, b, c):
-            self.on_coset(data, stream)
+        for transform in (self._to_coset, self._evaluate):  # one after the other: they may share memory
+            for data in (a, b, c):
+                transform.run(data, stream)
         self._to_scalars.run_quotient(a, b, c, stream)
 
     def product(self, a: int, b: int, stream: Any = None) -> None:

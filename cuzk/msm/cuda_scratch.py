@@ -79,14 +79,18 @@ def upload_be(card: Any, curve: str, be_bytes: U8, index: npt.NDArray[Any] | Non
     out = DevicePoints(curve, card.buffer(n * size), n)
     block = min(n, _BLOCK)
     elements = size // fp_cuda.BYTES
-    with card.buffer(block * size) as staged:
-        for first in range(0, n, block or 1):
-            m = min(block, n - first)
-            chosen = slice(first, first + m) if index is None else index[first : first + m]
-            staged.write(np.ascontiguousarray(be_bytes[chosen]))
-            to = out.address + first * size
-            launch_over(card, points_cuda.from_bytes[curve], m * elements, None, to, staged.address, m * elements)
-        card.synchronize()
+    try:
+        with card.buffer(block * size) as staged:
+            for first in range(0, n, block or 1):
+                m = min(block, n - first)
+                chosen = slice(first, first + m) if index is None else index[first : first + m]
+                staged.write(np.ascontiguousarray(be_bytes[chosen]))
+                to = out.address + first * size
+                launch_over(card, points_cuda.from_bytes[curve], m * elements, None, to, staged.address, m * elements)
+            card.synchronize()
+    except BaseException:
+        out.buffer.free()
+        raise
     return out
 
 

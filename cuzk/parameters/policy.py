@@ -31,7 +31,7 @@ from cuzk.seal.sector import BY_SIZE, Sector
 from cuzk.timing import Timer
 
 if TYPE_CHECKING:
-    from cuzk.groth16.key_cuda import Load
+    from cuzk.groth16.needs_cuda import Load
 
 LARGEST_TEST_SIZE = 1 << 30
 HASH_BYTES = 16 << 20

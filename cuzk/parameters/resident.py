@@ -21,7 +21,7 @@ from cuzk.progress import Progress
 from cuzk.timing import Timer
 
 if TYPE_CHECKING:
-    from cuzk.groth16.key_cuda import Load
+    from cuzk.groth16.needs_cuda import Load
 
 # From this sector size on the file would take longer to read than the points take to make.
 SMALLEST = 512 << 20

@@ -83,6 +83,9 @@ def test_quotient(sizes: tuple[int, ...], satisfied: bool, draw: Draw) -> None:
     quotient = Quotient(device.card(0), log_size, list(sizes))
     quotient.run(*(x.address for x in buffers))
     got = from_limbs(buffers[0].read((m, FR_LIMBS), np.uint64))
+    again = [on_card(v) for v in (a, b, c)]
+    Quotient(device.card(0), log_size, list(sizes), shared=True).run(*(x.address for x in again))
+    assert np.array_equal(again[0].read((m, FR_LIMBS), np.uint64), buffers[0].read((m, FR_LIMBS), np.uint64))
     h = [got[k] for k in reversal(log_size)]
     assert h[: m - 1] == spec_groth16.quotient(Fr, a, b, c), draw
     assert not satisfied or h[m - 1] == 0
@@ -135,6 +138,33 @@ def test_memory_goes_back() -> None:
     domain = Domain(card, 6, [3, 3])
     domain.transform(True, FR_GENERATOR)
     assert card.used > before
+    domain.free()
+    assert card.used == before
+
+
+@pytest.mark.parametrize("sizes", [(3,), (4, 3), (3, 3, 3)], ids=str)
+def test_shared_tables(sizes: tuple[int, ...], draw: Draw) -> None:
+    """One transform after the other in the memory of one, each right again and again; as much memory as said."""
+    log_size = sum(sizes)
+    card, order = device.card(0), reversal(log_size)
+    before, values = card.used, draw.many(R, 1 << log_size)
+    domain = Domain(card, log_size, sizes, shared=True)
+    kinds = [(True, 1, 1), (True, FR_GENERATOR, 5), (False, 1, 1), (False, 3, 1)]
+    own = [Transform(card, log_size, inverse=i, shift=s, factor=f, sizes=sizes) for i, s, f in kinds]
+    kept = sum(t.bytes for t in own)
+    shared = [domain.transform(*kind) for kind in kinds]
+    most = Transform.table_bytes(log_size, sizes) + len(kinds) * Transform.small_bytes(log_size, sizes)
+    assert card.used - before - kept <= most
+    for k in [0, 1, 0, 2, 3, 3]:
+        buffers = [on_card([values[j] for j in order]) for _ in range(2)]
+        own[k].run(buffers[0].address)
+        shared[k].run(buffers[1].address)
+        a, b = (x.read((1 << log_size, FR_LIMBS), np.uint64) for x in buffers)
+        assert np.array_equal(a, b), (k, draw)
+        for buffer in buffers:
+            buffer.free()
+    for transform in own:
+        transform.free()
     domain.free()
     assert card.used == before
 

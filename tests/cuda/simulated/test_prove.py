@@ -16,11 +16,12 @@ import pytest
 
 from cuzk import device, ntt_cuda
 from cuzk.commands import cards as commands
+from cuzk.commands import prove
 from cuzk.cuda import simulated
 from cuzk.curve import g1
 from cuzk.errors import CuzkError, DeviceError, FalseInput, InternalError, ResourceError
 from cuzk.field.limbs import FR_LIMBS
-from cuzk.groth16 import key_cuda, needs_cuda, prove_cuda
+from cuzk.groth16 import host_points, key_cuda, needs_cuda, prove_cuda
 from cuzk.groth16.prove_cuda import Prover
 from cuzk.msm import cuda, pippenger
 from cuzk.msm.cuda_scratch import DevicePoints
@@ -117,10 +118,8 @@ def test_a_whole_proof(tmp_path: Path) -> None:
     assert got == expected["proof"]
 
 
-@pytest.mark.usefixtures("quick")
-def test_sums_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = parameters("mixed", tmp_path)
-    expected = json.loads(source.read_text())["proofs"][0]
+def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums in small pieces."""
     cut = needs_cuda._cut
 
     def small(to: Any, *arguments: Any) -> None:
@@ -130,8 +129,32 @@ def test_sums_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             to.cuts[name] = needs_cuda.Cut(needs_cuda.cuda_plan.resized(one.dense, 7), 32)
 
     monkeypatch.setattr(needs_cuda, "_cut", small)
-    got, _ = proof_with(source, tmp_path, expected)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("plan", needs_cuda.PLANS, ids=lambda plan: "-".join(plan[0]) + "-shared" * plan[1] or "resident")
+def test_every_plan_in_pieces(plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = parameters("mixed", tmp_path)
+    expected = json.loads(source.read_text())["proofs"][0]
+    in_pieces(monkeypatch)
+    monkeypatch.setattr(needs_cuda, "PLANS", (plan,))
+    monkeypatch.setattr(host_points, "BLOCK", 11)
+    got, result = proof_with(source, tmp_path, expected)
     assert got == expected["proof"]
+    (card,) = result["cards"]
+    assert tuple(card["streamed"]) == plan[0] and card["shared_tables"] is plan[1]
+    assert (card["host_points"] > 0) is bool(plan[0]) and card["taken"] <= card["predicted"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_too_little_host_memory_for_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = parameters("cubic", tmp_path)
+    expected = json.loads(source.read_text())["proofs"][0]
+    monkeypatch.setattr(needs_cuda, "PLANS", needs_cuda.PLANS[-1:])
+    monkeypatch.setattr(prove, "_check_memory", lambda *_: 100)
+    with pytest.raises(ResourceError, match="host memory for points") as caught:
+        proof_with(source, tmp_path, expected)
+    assert "100 bytes" in str(caught.value.got) and "--device-memory" in str(caught.value.hint)
 
 
 def faults(monkeypatch: pytest.MonkeyPatch, errors: list[CuzkError | None]) -> list[int]:

@@ -173,7 +173,7 @@ def test_wrong_shapes_are_refused() -> None:
         lambda: cuda.msm(rows, np.zeros((2, 4), np.uint64)),
         lambda: cuda.upload(card, "g2", np.zeros((3, 12), np.uint64)),
         lambda: fixed_base_cuda.FixedBase(cuda.Scratch(card), "g1", np.zeros(12, np.uint64), 1),
-        lambda: next(cuda_stream.pieces(card, "g1", np.zeros((3, 24), np.uint64), 1)),
+        lambda: next(cuda_stream.pieces(cuda.Scratch(card), "g1", np.zeros((3, 24), np.uint64), 1)),
     ):
         with pytest.raises(InternalError):
             call()
@@ -218,7 +218,7 @@ def test_selected_positions_and_streamed_points(draw: Draw) -> None:
     with card.upload(bitmap(chosen, n)) as bits, card.upload(np.asarray(order, np.uint32)) as index:
         got = cuda.Selection(scratch, "g1").run(rows, bits.address, n, index.address)
         assert equal(got, given.weighted_sum("g1", [points[order[k]] for k in chosen], [1] * len(chosen))), draw
-        pieces = list(cuda_stream.pieces(card, "g1", containers, 32))
+        pieces = list(cuda_stream.pieces(scratch, "g1", containers, 32))
         assert [(first, part.count) for first, part in pieces] == [(0, 32), (32, 32), (64, 6)]
         got = cuda_stream.sum_selected_streamed(scratch, "g1", containers, bits.address, 1 << 20)
         assert equal(got, given.weighted_sum("g1", [points[k] for k in chosen], [1] * len(chosen))), draw
