@@ -236,7 +236,7 @@ def _check_memory(options: Options, job: Job, settings: Settings, on_cards: bool
     need = predicted_peak_beside_cards(shape) if on_cards else predicted_peak(shape)
     need += explicit.bytes_needed(shape) if settings.lc_layout == "csr" else 0
     refuse_over(need, budget, "--memory-budget" if options.memory_budget else "available memory")
-    return budget - need
+    return budget - max(need, job.parameters.held_bytes)
 
 
 def _prove_on_cards(

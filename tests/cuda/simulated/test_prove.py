@@ -151,7 +151,7 @@ def test_too_little_host_memory_for_points(tmp_path: Path, monkeypatch: pytest.M
     source = parameters("cubic", tmp_path)
     expected = json.loads(source.read_text())["proofs"][0]
     monkeypatch.setattr(needs_cuda, "PLANS", needs_cuda.PLANS[-1:])
-    monkeypatch.setattr(prove, "_check_memory", lambda *_: 100)
+    monkeypatch.setattr(prove, "_check_memory", lambda *_, **__: 100)
     with pytest.raises(ResourceError, match="host memory for points") as caught:
         proof_with(source, tmp_path, expected)
     assert "100 bytes" in str(caught.value.got) and "--device-memory" in str(caught.value.hint)
