@@ -74,6 +74,7 @@ class Progress:
     def announce_compilation(self) -> None:
         """Say what is being compiled from now on, since it takes seconds: once for each version of the code, then it is kept."""
         from cuzk import config, jit
+        from cuzk.cuda import compiler
 
         began = time.perf_counter()
         said = False
@@ -88,3 +89,4 @@ class Progress:
             self.line(f"compiling {name}  [{time.perf_counter() - began:.0f} s]")
 
         jit.on_compile[:] = [say]
+        compiler.on_compile[:] = [lambda name, seconds: self.line(f"compiled {name} for the card in {seconds:.1f} s")]

@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +116,7 @@ class Checks:
         compiler.on_compile.append(lambda name, seconds: say(f"compiled {name} in {seconds:.1f} s"))
         begun = time.perf_counter()
         kernels = offline.declared()
-        card = device.card(0)
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda kernel: kernel.compiled(card.capability), kernels.values()))
+        compiler.compile_all(kernels.values(), device.card(0).capability)
         self.found["times_s"]["compile all kernels, cold"] = round(time.perf_counter() - begun, 2)
         say(f"{len(kernels)} kernels in {time.perf_counter() - begun:.1f} s")
 

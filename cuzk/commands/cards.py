@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from cuzk import config
 from cuzk.circuits import synthesis
 from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape
@@ -38,6 +39,16 @@ MAX_RETRIES = 2
 RESERVE = 512 << 20
 
 Synthesize = Callable[[int, synthesis.Buffers, Timer], Synthesis]
+
+
+def compile_for(cards: list[Any]) -> None:
+    """Make the code that is not kept yet side by side; otherwise kernels compile one by one when they are first started."""
+    from cuzk.cuda import compiler, offline
+
+    if not config.cuda_simulated():
+        wanted = [kernel for key, kernel in offline.declared().items() if ".rates_" not in key]
+        for capability in dict.fromkeys(card.capability for card in cards):
+            compiler.compile_all(wanted, capability)
 
 
 @dataclass

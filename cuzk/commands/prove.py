@@ -18,7 +18,7 @@ from cuzk.circuits.hints import hints
 from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape, Witness
 from cuzk.circuits.witness import Hints
-from cuzk.commands.cards import Cards, Work
+from cuzk.commands.cards import Cards, Work, compile_for
 from cuzk.commands.choices import Ids, choose_cards, chosen_partitions
 from cuzk.errors import CuzkError, InternalError, UsageError
 from cuzk.field.limbs import fr_ints
@@ -264,6 +264,8 @@ def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings,
     from cuzk.groth16.needs_cuda import positions
 
     host_limit = _check_memory(options, job, settings, on_cards=True)
+    with timer.phase("compile"):
+        compile_for(cards)
     with timer.phase("prep_msm"):
         where = positions(job.shape, groth16.queries(job.shape))
     opened = Cards.open(

@@ -20,7 +20,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -132,12 +133,20 @@ class Kernel:
         sources = jit.source_digest(self.module), jit.source_digest(__name__)
         return hashlib.sha256(repr((what, sources)).encode()).hexdigest()[:24]
 
-    def compiled(self, capability: Capability) -> tuple[bytes, dict[str, int]]:
-        """Machine code, and what the assembler reports: registers, stack, spills, shared and constant bytes."""
+    def _kept_in(self, capability: Capability) -> Path | None:
         from cuzk import jit
 
         folder = jit.code_cache_dir()
-        path = folder / "cuda" / f"{self.name}-{self.digest(capability)}.cubin" if folder else None
+        return folder / "cuda" / f"{self.name}-{self.digest(capability)}.cubin" if folder else None
+
+    def is_kept(self, capability: Capability) -> bool:
+        """Whether there is machine code from before."""
+        path = self._kept_in(capability)
+        return path is not None and path.is_file()
+
+    def compiled(self, capability: Capability) -> tuple[bytes, dict[str, int]]:
+        """Machine code, and what the assembler reports: registers, stack, spills, shared and constant bytes."""
+        path = self._kept_in(capability)
         if path is not None and (kept := _load(path)):
             return kept
         start = time.perf_counter()
@@ -151,6 +160,18 @@ class Kernel:
     def cubin(self, capability: Capability) -> bytes:
         """Machine code for cards of a compute capability."""
         return self.compiled(capability)[0]
+
+
+def compile_all(wanted: Iterable[Kernel], capability: Capability) -> int:
+    """Make the machine code that is not kept yet, and say how many kernels that were.
+
+    Numba works for one kernel at a time, the assembler for several beside it. `on_compile` is told of each.
+    """
+    missing_code = [kernel for kernel in wanted if not kernel.is_kept(capability)]
+    if missing_code:
+        with ThreadPoolExecutor(min(len(missing_code), 8), thread_name_prefix="compile") as pool:
+            list(pool.map(lambda kernel: kernel.compiled(capability), missing_code))
+    return len(missing_code)
 
 
 def assemble(text: str, capability: Capability, level: int) -> tuple[bytes, dict[str, int]]:

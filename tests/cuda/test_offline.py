@@ -74,6 +74,35 @@ def test_machine_code_is_kept_and_checked(fresh_cache: Any, monkeypatch: pytest.
     jit.code_cache_dir.cache_clear()
 
 
+def test_what_is_not_kept_is_compiled_side_by_side(fresh_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    jit.code_cache_dir.cache_clear()
+    short = ("clear_points", "count_differences", "list_gap", "scan")
+    wanted = [kernel for kernel in offline.declared().values() if kernel.name in short]
+    assert len(wanted) == len(short)
+    seen: list[str] = []
+    monkeypatch.setattr(compilers, "on_compile", [lambda name, seconds: seen.append(name.split(".")[-1])])
+    wanted[0].compiled((9, 0))
+    assert compilers.compile_all(wanted, (9, 0)) == 3 and sorted(seen) == sorted(short)
+    assert compilers.compile_all(wanted, (9, 0)) == 0 and len(seen) == 4
+    assert compilers.compile_all(wanted[:1], (10, 0)) == 1
+    jit.code_cache_dir.cache_clear()
+
+
+def test_the_source_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the module, and of all that it imports: another source, another name in the cache."""
+    kernel = next(k for key, k in offline.declared().items() if key.endswith("find_false"))
+    before = kernel.digest((9, 0))
+    source = jit._source
+    for changed in (kernel.module, "cuzk.field.fr_cuda", "cuzk.field.ptx", "cuzk.cuda.compiler"):
+        other = lambda name, changed=changed: (source(name)[0] + b"#" * (name == changed), source(name)[1])  # noqa: E731
+        monkeypatch.setattr(jit, "_source", other)
+        jit.source_digest.cache_clear()
+        assert kernel.digest((9, 0)) != before, changed
+    monkeypatch.setattr(jit, "_source", source)
+    jit.source_digest.cache_clear()
+    assert kernel.digest((9, 0)) == before
+
+
 def test_keys_of_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = next(iter(offline.declared().values()))
     keys = {kernel.digest((9, 0)), kernel.digest((10, 0))}
