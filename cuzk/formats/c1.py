@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from cuzk.errors import MalformedInput, UsageError
 from cuzk.files import open_regular
-from cuzk.formats import c1_bincode, c1_json, strict_json
+from cuzk.formats import c1_bincode, c1_json, c1_plain, strict_json
 from cuzk.formats.c1_layout import COMMITMENTS, Records, address, at_least_r, leaves, shape_tag
 from cuzk.formats.registry import RegisteredProof
 from cuzk.seal.sector import Sector
@@ -152,6 +152,18 @@ def _refuse_values(record: Records, file: object, json_places: tuple[str, str] |
         )
 
 
+def _strictly(data: bytes, file: str | None) -> c1_plain.Read:
+    """What one of the JSON forms holds. Raises MalformedInput."""
+    value = strict_json.parse(data, file)
+    form, prefix, number, stated = "json", "", None, None
+    if isinstance(value, dict) and "Phase1Out" in value:
+        form, prefix = "wrapper", "Phase1Out."
+        number, stated, data = c1_json.unwrap(value, file)
+        value = strict_json.parse(data, file, "Phase1Out decoded")
+    has_booleans = b"true" in data or b"false" in data
+    return c1_plain.Read(form, prefix, *c1_json.to_bincode(value, file, prefix, has_booleans), number, stated)
+
+
 def loads(data: bytes, file: str | None = None) -> C1:
     """The C1 in `data`, in whichever form it is.
 
@@ -160,20 +172,11 @@ def loads(data: bytes, file: str | None = None) -> C1:
     if not data:
         raise MalformedInput("empty file", file=file, expected="a C1 in JSON or bincode", got="0 bytes")
     proof = number = None
-    form, size = "bincode", len(data)
-    prefix = ""
+    form, prefix, size = "bincode", "", len(data)
     payload = data
     if _JSON.match(data):
-        value = strict_json.parse(data, file)
-        form = "json"
-        if isinstance(value, dict) and "Phase1Out" in value:
-            form, prefix = "wrapper", "Phase1Out."
-            number, stated, data = c1_json.unwrap(value, file)
-            value = strict_json.parse(data, file, "Phase1Out decoded")
-        has_booleans = b"true" in data or b"false" in data
-        proof, payload = c1_json.to_bincode(value, file, prefix, has_booleans)
-        del value
-        if form == "wrapper" and stated != proof.sector.size:
+        form, prefix, proof, payload, number, stated = c1_plain.read(data, file) or _strictly(data, file)
+        if stated is not None and stated != proof.sector.size:
             raise MalformedInput(
                 "SectorSize and registered_proof disagree",
                 file=file,
@@ -194,7 +197,7 @@ def loads(data: bytes, file: str | None = None) -> C1:
 def load(path: Path | str) -> C1:
     """The C1 in a file.
 
-    Cost    32 GiB: 1.4 s and 0.4 GiB for the wrapper form, 0.1 s for bincode
+    Cost    32 GiB: 0.3 s and 0.3 GiB for the wrapper form as serde writes it (with spaces 1.5 s), 0.1 s for bincode
     Raises  UsageError if the file cannot be read; MalformedInput as `loads`
     """
     path = Path(path)

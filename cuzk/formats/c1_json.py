@@ -27,7 +27,7 @@ _U64 = struct.Struct("<Q").pack
 _U32 = struct.Struct("<I").pack
 
 
-class _Transcoder:
+class Transcoder:
     """Walks the raw form and writes the bincode form; `path` is the JSON path of the value at hand."""
 
     def __init__(self, file: object, proof: RegisteredProof, has_booleans: bool) -> None:
@@ -193,16 +193,20 @@ def registered_proof(value: Any, file: object, path: str) -> RegisteredProof:
     return proof
 
 
-def to_bincode(value: Any, file: object, prefix: str, has_booleans: bool) -> tuple[RegisteredProof, bytes]:
+def to_bincode(
+    value: Any, file: object, prefix: str, has_booleans: bool, challenges: bytes | None = None
+) -> tuple[RegisteredProof, bytes]:
     """The raw form, parsed, as registered proof and bincode bytes. `prefix` goes before every JSON path.
+
+    `challenges` are the bytes of the vanilla proofs, if somebody else has read them.
 
     Raises  MalformedInput with JSON path, expected and got
     """
     keys = ("registered_proof", "vanilla_proofs", *COMMITMENTS)
-    reader = _Transcoder(file, registry.REGISTERED[0], has_booleans)
+    reader = Transcoder(file, registry.REGISTERED[0], has_booleans)
     name, vanilla, *commitments = reader.members(value, prefix.rstrip("."), keys)
     proof = registered_proof(name, file, f"{prefix}registered_proof")
-    reader = _Transcoder(file, proof, has_booleans)
+    reader = Transcoder(file, proof, has_booleans)
     path = f"{prefix}vanilla_proofs"
     if not isinstance(vanilla, dict) or len(vanilla) != 1 or type(vanilla) is Repeated:
         reader.fail("wrong type", path, f"an object with the one key {proof.vanilla_key}", vanilla)
@@ -212,7 +216,10 @@ def to_bincode(value: Any, file: object, prefix: str, has_booleans: bool) -> tup
         reader.fail(message, path, proof.vanilla_key, got)
     tail = [reader.hash(v, prefix + n) for n, v in zip(COMMITMENTS, commitments, strict=True)]
     refuse_zeros(dict(zip(COMMITMENTS, tail, strict=True)), file, {n: prefix + n for n in COMMITMENTS})
-    reader.vanilla_proofs(vanilla[proof.vanilla_key], f"{path}.{proof.vanilla_key}")
+    if challenges is None:
+        reader.vanilla_proofs(vanilla[proof.vanilla_key], f"{path}.{proof.vanilla_key}")
+    else:
+        reader.out.append(challenges)
     return proof, b"".join(reader.out + tail)
 
 
@@ -228,16 +235,18 @@ def refuse_zeros(values: dict[str, bytes], file: object, places: dict[str, str])
             raise MalformedInput(message, file=file, where=places[name], expected="not zero", got="32 zero bytes")
 
 
-def unwrap(value: Any, file: object) -> tuple[int, int, bytes]:
-    """SectorNum, SectorSize and the raw form's bytes of a wrapper.
+def unwrap(value: Any, file: object, decoded: bytes | None = None) -> tuple[int, int, bytes]:
+    """SectorNum, SectorSize and the raw form's bytes of a wrapper, which somebody else may have decoded.
 
     Raises  MalformedInput with JSON path, or offset within the base64 text
     """
-    reader = _Transcoder(file, registry.REGISTERED[0], False)
+    reader = Transcoder(file, registry.REGISTERED[0], False)
     number, payload, size = reader.members(value, "", WRAPPER_KEYS)
     number, size = reader.integer(number, "SectorNum", 64), reader.integer(size, "SectorSize", 64)
     if not isinstance(payload, str):
         reader.fail("wrong type", "Phase1Out", "a base64 string", payload)
+    if decoded is not None:
+        return number, size, decoded
     try:
         raw = base64.b64decode(payload, validate=True)
         if len(payload) == 4 * -(-len(raw) // 3) and base64.b64encode(raw).decode() == payload:
