@@ -55,14 +55,14 @@ def orders(count: int, rounds: int) -> Iterator[list[int]]:
 
 
 def expanded_tail(n: int, confidence: float = CONFIDENCE) -> float:
-    """The percentile to read a bootstrap of n values at: Φ(−√(n/(n−1)) t), t the quantile of Student's distribution.
+    """The percentile to read a bootstrap of n values at: Φ(−√(n/(n−1)) t), t the quantile of Student's distribution."""
+    return NormalDist().cdf(-math.sqrt(n / (n - 1)) * student((1 + confidence) / 2, n - 1))
 
-    t by Fisher's expansion in 1/(n − 1).
-    """
-    normal, nu = NormalDist(), n - 1
-    z = normal.inv_cdf((1 + confidence) / 2)
-    t = z + (z**3 + z) / (4 * nu) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * nu**2)
-    return normal.cdf(-math.sqrt(n / nu) * t)
+
+def student(probability: float, degrees: int) -> float:
+    """A quantile of Student's distribution, by Fisher's expansion in 1/degrees."""
+    z = NormalDist().inv_cdf(probability)
+    return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
 
 
 def bootstrap_median(
@@ -76,18 +76,26 @@ def bootstrap_median(
     return medians[math.floor(tail * (resamples - 1))], medians[math.ceil((1 - tail) * (resamples - 1))]
 
 
-def rounds_needed(differences: Sequence[float], effect: float) -> int:
-    """About how many rounds would tell a difference of `effect` from none, from the scatter of the differences seen.
+def rounds_needed(differences: Sequence[float], effect: float, interval: tuple[float, float]) -> int:
+    """About how many rounds would tell a difference of `effect` from none, with the power promised, from the n rounds seen.
 
-    n = (z_{1−α/2} + z_power)² σ² π/2 / effect²; π/2 is what the median costs against the mean for normal scatter, and σ comes
-    from the distance of the quartiles, which single disturbed rounds do not move.
+    N is told if the median lies t_N standard errors from 0, which an effect of (t_N + t_power) of them does often enough; a
+    standard error falls with 1/√N. That of n rounds is the larger of two estimates: by the quartiles of the differences, which
+    single disturbed rounds do not move (σ √(π/2 / n), where π/2 is what the median costs against the mean for normal scatter),
+    and by half the width of the interval shown beside it, which is t_n of them. Few rounds know their own scatter badly: it
+    counts (n + 1)/(n − 1) times.
     """
-    normal = NormalDist()
-    z = normal.inv_cdf((1 + CONFIDENCE) / 2) + normal.inv_cdf(POWER)
     if effect == 0:
         return 10**9
-    sigma = summary(differences).spread / (2 * normal.inv_cdf(0.75))
-    return max(FEWEST, math.ceil(z * z * math.pi / 2 * (sigma / effect) ** 2))
+    n, half = len(differences), (1 + CONFIDENCE) / 2
+    sigma = summary(differences).spread / (2 * NormalDist().inv_cdf(0.75))
+    error = max(sigma * math.sqrt(math.pi / 2 / n), (interval[1] - interval[0]) / 2 / student(half, n - 1))
+    variance = n * error**2 * (n + 1) / (n - 1)
+    wanted = FEWEST
+    for _ in range(50):  # t depends on what is wanted; it settles after a few steps
+        wanted = math.ceil(variance * ((student(half, wanted - 1) + student(POWER, wanted - 1)) / effect) ** 2)
+        wanted = max(FEWEST, min(wanted, 10**9))
+    return wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +142,7 @@ def compare(name: str, seconds: Sequence[float], base_name: str, base: Sequence[
         verdict = "slower" if low > 0 else "faster"
         words = f"{name}: {verdict} than {base_name} by {abs(percent):.1f} % ({interval}, N = {n})"
         return Comparison(middle, low, high, percent, verdict, words, None)
-    needed = max(n + 1, rounds_needed(differences, middle))
+    needed = max(n + 1, rounds_needed(differences, middle, (low, high)))
     about = f"about {_rounded(needed)}" if needed < 10**6 else "over a million"
     words = (
         f"{name}: not told apart from {base_name} at N = {n}; needs {about} if the difference is {percent:+.2f} % ({interval})"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import random
 from statistics import NormalDist, median
 
+import numpy as np
 import pytest
 
 from cuzk import statistics
-from cuzk.statistics import bootstrap_median, compare, expanded_tail, interleave, orders, rounds_needed, summary
+from cuzk.statistics import POWER, bootstrap_median, compare, expanded_tail, interleave, orders, rounds_needed, summary
 
 
 def test_summary_of_known_values() -> None:
@@ -99,8 +101,48 @@ def test_too_few_rounds_are_not_told_apart_whatever_they_show() -> None:
 
 def test_rounds_needed_are_those_of_the_formula() -> None:
     differences = [k / 100 for k in range(-100, 101)]  # quartiles −0.5 and 0.5: as a normal scatter of σ = 1 / 1.349
-    # (1.960 + 0.842)² π/2 (0.7413 / 0.25)²
-    assert rounds_needed(differences, 0.25) == pytest.approx(108.4, abs=1)
-    assert rounds_needed([*differences, 1000.0], 0.25) == pytest.approx(110, abs=4)  # one disturbed round
-    assert rounds_needed(differences, 0) == 10**9
-    assert rounds_needed([0.0, 0.0], 1.0) == statistics.FEWEST
+    # (1.960 + 0.842)² π/2 (0.7413 / 0.25)² is 108.4; Student's quantiles add 2.5 rounds, 201 rounds that know their scatter 1 %
+    assert rounds_needed(differences, 0.25, (0.0, 0.0)) == pytest.approx(112, abs=2)
+    assert rounds_needed([*differences, 1000.0], 0.25, (0.0, 0.0)) == pytest.approx(113, abs=4)  # one disturbed round
+    assert rounds_needed(differences, 0, (0.0, 0.0)) == 10**9
+    assert rounds_needed([0.0, 0.0], 1.0, (0.0, 0.0)) == statistics.FEWEST
+
+
+def test_rounds_needed_heed_the_interval_beside_them() -> None:
+    quiet = [0.0, 0.0, 0.0, 0.3, 0.3, 0.3, 0.3, 0.3]
+    narrow, wide = (rounds_needed(quiet, 0.3, i) for i in ((0.25, 0.35), (-0.15, 0.7)))
+    assert narrow < wide
+    # An interval three times as wide as its distance from 0 allows needs about nine times the rounds.
+    assert rounds_needed(quiet, 0.3, (-2.7, 3.3)) == pytest.approx(9 * rounds_needed(quiet, 0.3, (-0.7, 1.3)), rel=0.15)
+
+
+def _scatter(kind: str, rng: np.random.Generator, n: int) -> np.ndarray:
+    noise = rng.normal(0, 1, n)
+    return np.where(rng.random(n) < 0.1, 8 * noise, noise) if kind == "disturbed" else noise
+
+
+def _is_told(differences: np.ndarray, rng: np.random.Generator) -> tuple[bool, tuple[float, float]]:
+    """As `compare`, the bootstrap by NumPy."""
+    n, resamples = len(differences), 300
+    medians = np.sort(np.median(differences[rng.integers(0, n, (resamples, n))], axis=1))
+    tail = expanded_tail(n)
+    low, high = medians[math.floor(tail * (resamples - 1))], medians[math.ceil((1 - tail) * (resamples - 1))]
+    return bool(low > 0 or high < 0), (float(low), float(high))
+
+
+@pytest.mark.parametrize("kind", ["normal", "disturbed"])
+@pytest.mark.parametrize("n", [6, 8, 12, 20])
+def test_the_rounds_named_tell_four_times_out_of_five(kind: str, n: int) -> None:
+    """Runs that were not told apart name N; runs of N rounds, with the difference that they showed, are told apart."""
+    rng = np.random.default_rng(14 + n)
+    told = tried = 0
+    while tried < 250:
+        seen = rng.choice([0.0, 0.4, 0.8]) + _scatter(kind, rng, n)
+        apart, interval = _is_told(seen, rng)
+        effect = float(np.median(seen))
+        if apart or (wanted := max(n + 1, rounds_needed(seen.tolist(), effect, interval))) > 1000:
+            continue
+        tried += 1
+        told += _is_told(effect + _scatter(kind, rng, wanted), rng)[0]
+    assert told / tried >= POWER - 0.06  # two and a half standard deviations of 250 tries
+    assert told / tried <= 0.97  # and not by naming far more rounds than that takes
