@@ -1,6 +1,8 @@
 """Hardware and kernel counters around a stretch of work, of all threads of this process, by Linux's `perf_event_open`.
 
 A counter that the kernel refuses is named with the reason and what to change; `getrusage` figures are there in any case.
+Hardware counters that it allows in user mode only are counted there, and said to be. The kernel's own counters have no such
+half: a context switch happens in the kernel, and would be counted as none.
 
 Source  Linux, include/uapi/linux/perf_event.h and the manual page perf_event_open(2).
 """
@@ -32,6 +34,12 @@ _ENABLE, _DISABLE, _RESET = 0x2400, 0x2401, 0x2403
 
 # L2 misses have no number of their own in the interface: event and mask by vendor, from the vendors' manuals.
 _L2_RAW = {"GenuineIntel": 0x3F24, "AuthenticAMD": 0x0964, "HygonGenuine": 0x0964, "aarch64": 0x17}
+
+# What getrusage has instead of a counter that was refused.
+_STAND_IN = {
+    "page_faults": "; minor_faults and major_faults of getrusage stand in",
+    "context_switches": "; voluntary_switches and involuntary_switches of getrusage stand in",
+}
 
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
@@ -76,7 +84,7 @@ def refusal(event: Event, number: int) -> str:
         level = PARANOID.read_text().strip() if PARANOID.exists() else "unknown"
         return (
             f"{name}: not allowed (kernel.perf_event_paranoid is {level}); as root: sysctl kernel.perf_event_paranoid=1, or give "
-            "CAP_PERFMON; in a container also allow the perf_event_open system call"
+            f"CAP_PERFMON; in a container also allow the perf_event_open system call{_STAND_IN.get(event.name, '')}"
         )
     if number in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL):
         if event.config is None:
@@ -89,50 +97,66 @@ def refusal(event: Event, number: int) -> str:
     return f"{name}: {os.strerror(number)}"
 
 
-def _open(event: Event, thread: int) -> int:
+def _open(event: Event, thread: int, user_only: bool) -> int:
     """A file descriptor of a counter of one thread and of those that it starts. Raises OSError."""
     number = _SYSCALL.get(platform.machine())
     if os.name != "posix" or platform.system() != "Linux" or number is None:
         raise OSError(errno.ENOSYS, "no perf_event_open here")
     if event.config is None:
         raise OSError(errno.ENOENT, "unknown event")
+    flags = _DISABLED | _INHERIT | (_EXCLUDE_KERNEL | _EXCLUDE_HYPERVISOR if user_only else 0)
+    attributes = ctypes.create_string_buffer(
+        _ATTR.pack(event.kind, _ATTR.size, event.config, 0, 0, _TIME_ENABLED | _TIME_RUNNING, flags, 0, 0, 0), _ATTR.size
+    )
     libc = ctypes.CDLL(None, use_errno=True)
-    for extra in (0, _EXCLUDE_KERNEL | _EXCLUDE_HYPERVISOR):  # without the kernel's share where that needs a privilege
-        flags = _DISABLED | _INHERIT | extra
-        attributes = ctypes.create_string_buffer(
-            _ATTR.pack(event.kind, _ATTR.size, event.config, 0, 0, _TIME_ENABLED | _TIME_RUNNING, flags, 0, 0, 0), _ATTR.size
-        )
-        descriptor = libc.syscall(number, attributes, thread, -1, -1, 0)
-        if descriptor >= 0:
-            return int(descriptor)
-        if ctypes.get_errno() != errno.EACCES:
-            break
-    found = ctypes.get_errno()
-    raise OSError(found, os.strerror(found))
+    descriptor = libc.syscall(number, attributes, thread, -1, -1, 0)
+    if descriptor < 0:
+        found = ctypes.get_errno()
+        raise OSError(found, os.strerror(found))
+    return int(descriptor)
+
+
+def _open_all(event: Event, user_only: bool) -> list[int]:
+    """As `_open`, for every thread of this process; all or none."""
+    descriptors: list[int] = []
+    try:
+        for thread in sorted(int(name) for name in os.listdir("/proc/self/task")):
+            descriptors.append(_open(event, thread, user_only))
+    except OSError:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise
+    return descriptors
 
 
 class Counters:
     """Counters of all threads that exist now and of those that they start. Open it once the workers run.
 
     `values` are sums over all stretches in `counting`; where the hardware had to take turns they are scaled by the time
-    counted. A name is either in `values` or in `refused`.
+    counted. A name is either in `values` or in `refused`; those in `user_only` were counted in user mode only.
     """
 
     def __init__(self, wanted: list[Event] | None = None) -> None:
         self.refused: dict[str, str] = {}
+        self.user_only: list[str] = []
         self._open: dict[str, list[int]] = {}
         for event in wanted or events():
-            descriptors: list[int] = []
             try:
-                for thread in sorted(int(name) for name in os.listdir("/proc/self/task")):
-                    descriptors.append(_open(event, thread))
+                self._open[event.name] = self._descriptors(event)
             except OSError as error:
-                for descriptor in descriptors:
-                    os.close(descriptor)
                 self.refused[event.name] = refusal(event, error.errno or 0)
-            else:
-                self._open[event.name] = descriptors
         self._usage = [0.0] * len(_USAGE)
+
+    def _descriptors(self, event: Event) -> list[int]:
+        """Without the kernel's share where that needs a privilege and the processor can tell the two apart."""
+        try:
+            return _open_all(event, False)
+        except OSError as error:
+            if error.errno != errno.EACCES or event.kind == _SOFTWARE:
+                raise
+        found = _open_all(event, True)
+        self.user_only.append(event.name)
+        return found
 
     @contextmanager
     def counting(self) -> Iterator[None]:
@@ -166,9 +190,9 @@ class Counters:
         return dict(zip(_USAGE, (round(x, 6) for x in self._usage), strict=True))
 
     def report(self) -> dict[str, Any]:
-        """Values, instructions a cycle, refusals and usage, for JSON."""
+        """Values, which of them are of user mode only, instructions a cycle, refusals and usage, for JSON."""
         values = self.values()
-        out: dict[str, Any] = {"values": values, "refused": self.refused, "usage": self.usage()}
+        out: dict[str, Any] = {"values": values, "user_mode_only": self.user_only, "refused": self.refused, "usage": self.usage()}
         if values.get("cycles") and "instructions" in values:
             out["instructions_per_cycle"] = round(values["instructions"] / values["cycles"], 3)
         return out

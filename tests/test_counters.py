@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from cuzk import counters, workers
 from cuzk.counters import Counters, Event, refusal
+from tests.conftest import ROOT
 
 PAGES = 3000
 FAULTS = Event("page_faults", 1, 2)
@@ -79,7 +82,7 @@ def test_unknown_event_of_a_processor() -> None:
 
 
 def test_a_refusing_kernel_leaves_the_usage(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no(event: Event, thread: int) -> int:
+    def no(event: Event, thread: int, user_only: bool) -> int:
         raise OSError(errno.EPERM, "no")
 
     monkeypatch.setattr(counters, "_open", no)
@@ -93,7 +96,6 @@ def test_a_refusing_kernel_leaves_the_usage(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_turns_are_scaled_by_the_time_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
     import struct
 
     counter = Counters([])
@@ -103,3 +105,40 @@ def test_turns_are_scaled_by_the_time_counted(monkeypatch: pytest.MonkeyPatch) -
     assert counter.values() == {"cycles": 200}
     os.close(writing)
     counter.close()
+
+
+def test_an_ordinary_user_counts_hardware_in_user_mode_and_no_switches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With kernel.perf_event_paranoid = 2 the kernel gives EACCES unless its own share is left out."""
+    asked: list[tuple[str, bool]] = []
+
+    def paranoid(event: Event, thread: int, user_only: bool) -> int:
+        asked.append((event.name, user_only))
+        if not user_only:
+            raise OSError(errno.EACCES, "no")
+        return os.open(os.devnull, os.O_RDONLY)
+
+    monkeypatch.setattr(counters, "_open", paranoid)
+    counter = Counters()
+    software = {"page_faults", "context_switches", "cpu_migrations"}
+    assert set(counter.refused) == software and not {name for name, user_only in asked if user_only} & software
+    assert set(counter.user_only) == {e.name for e in counters.events()} - software
+    for name in software:
+        assert "perf_event_paranoid" in counter.refused[name] and "CAP_PERFMON" in counter.refused[name]
+    assert "involuntary_switches of getrusage stand in" in counter.refused["context_switches"]
+    monkeypatch.setattr(counter, "values", lambda: dict.fromkeys(counter.user_only, 1))
+    assert counter.report()["user_mode_only"] == counter.user_only
+    counter.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can become somebody else")
+def test_switches_of_a_process_without_privileges_are_never_none_by_mistake() -> None:
+    code = (
+        "import os, time; from cuzk.counters import Counters\n"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534); c = Counters()\n"
+        "with c.counting():\n    for _ in range(50): time.sleep(0.001)\n"
+        "assert c.usage()['voluntary_switches'] >= 50\n"
+        "assert c.values().get('context_switches', 50) >= 50, c.report()\n"
+        "assert 'context_switches' in c.values() or 'getrusage' in c.refused['context_switches']\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr

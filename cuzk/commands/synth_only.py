@@ -359,8 +359,10 @@ def text(result: dict[str, Any]) -> str:
 def _counter_lines(report: dict[str, Any] | None, title: str) -> list[str]:
     if report is None:
         return []
-    known = {**report["values"], **{k: v for k, v in report.items() if k == "instructions_per_cycle"}}
-    lines = [f"{title}:", *(f"  {name:<24} {value:,}" for name, value in known.items())]
+    lines, half = [f"{title}:"], report["user_mode_only"]
+    lines += [f"  {k:<24} {v:,}{' (user mode only)' if k in half else ''}" for k, v in report["values"].items()]
+    if "instructions_per_cycle" in report:
+        lines.append(f"  {'instructions_per_cycle':<24} {report['instructions_per_cycle']:,}")
     lines += [f"  {name:<24} {value:,} (getrusage)" for name, value in report["usage"].items()]
     by_reason: dict[str, list[str]] = {}
     for name, reason in report["refused"].items():
