@@ -34,11 +34,13 @@ def predicted_peak(shape: Shape) -> int:
     return program + static + max(quotient, multi_exponentiation)
 
 
-def predicted_peak_beside_cards(shape: Shape) -> int:
-    """The same where cards prove: witness and row values of one partition, and the positions of the variables."""
+def predicted_peak_beside_cards(shape: Shape, synthesize: bool = True) -> int:
+    """The same where cards prove: the positions of the variables, and witness and row values of one partition unless cards
+    synthesize too."""
     program = 600 << 20  # compilers for both, the driver
     static = 3 * 4 * shape.num_aux + shape.num_bits * 13
-    return program + static + shape.num_bits + 32 * (shape.num_elems + 3 * shape.groth16_rows)
+    partition = shape.num_bits + 32 * (shape.num_elems + 3 * shape.groth16_rows)
+    return program + static + (partition if synthesize else 0)
 
 
 def refuse_over(need: int, budget: int, what: str, task: str = "this proof", hint: str = "") -> None:

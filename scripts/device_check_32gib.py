@@ -253,7 +253,7 @@ class Checks(device_check_prove.Checks):
         spans = sorted((s.start, s.start + s.seconds) for s in timer.spans if s.track.startswith("cuda:"))
         busy = sum(end - start for start, end in spans)
         span = spans[-1][1] - spans[0][0] if spans else 0.0
-        staged = [p.copied for p in self.cards.provers[0].places]
+        (card,) = self.cards.facts["cards"]
         facts = {
             "seconds": round(seconds, 4),
             "phases": timer.totals(),
@@ -262,13 +262,14 @@ class Checks(device_check_prove.Checks):
             "device_first_to_last": round(span, 4),
             "before_first_kernel": round(spans[0][0], 4) if spans else None,
             "retries": result["retries"],
-            "bytes_inward_a_partition": max(staged) if staged else None,
+            "bytes_in": card["bytes_in"],
+            "bytes_out": card["bytes_out"],
             "host_peak": peak_rss(),
         }
         self.found["runs"].append(facts)
         print(timer.table(), flush=True)
         say(f"run {run}: {seconds:.3f} s; card busy {busy:.3f} of {span:.3f} s, from {facts['before_first_kernel']} s on")
-        say(f"run {run}: on the card {result['device_phases']}")
+        say(f"run {run}: on the card {result['device_phases']}; {card['bytes_in']} bytes there, {card['bytes_out']} back")
         if run == 0:
             timer.write_trace(self.options.out.with_suffix(".trace.json"), {"size": self.options.size})
 
@@ -278,8 +279,7 @@ class Checks(device_check_prove.Checks):
         most = max(facts["taken"], self.found["memory"]["opening: most taken"])
         host = peak_rss()
         self.found["memory"] |= {"taken": most, "host peak": host, "taken / predicted": round(most / facts["predicted"], 4)}
-        buffers = getattr(self.cards, "buffers", None)
-        self.found["memory"]["page-locked"] = pinned = buffers.nbytes if buffers is not None else 0
+        self.found["memory"]["page-locked"] = pinned = 0 if self.cards.synthesize else self.cards.buffers.nbytes
         say(f"device memory: predicted {facts['predicted']}, taken {most}: {most / facts['predicted']:.4f}")
         say(f"host memory: peak {host / (1 << 30):.2f} GiB resident, {pinned / (1 << 30):.2f} GiB page-locked (in it or not)")
         if abs(most / facts["predicted"] - 1) > MEMORY_ERROR:

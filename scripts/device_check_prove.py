@@ -171,8 +171,8 @@ class Checks:
 
     def many(self, name: str, count: int) -> None:
         """Proofs one after the other with everything resident: bytes, time, memory of card and host."""
-        from cuzk.circuits import synthesis
         from cuzk.circuits.hints import hints
+        from cuzk.circuits.synthesis_cuda import Tables
         from cuzk.commands.cards import Cards, Work
         from cuzk.commands.choices import Ids, choose_cards
         from cuzk.commands.prove import device_seconds
@@ -182,8 +182,8 @@ class Checks:
         from cuzk.groth16.needs_cuda import positions
         from cuzk.parameters import policy
         from cuzk.progress import Progress
+        from cuzk.r1cs.levelling import level
         from cuzk.timing import Timer
-        from cuzk.variants import Settings
 
         case, progress, timer = Case(name, self.folder), Progress(quiet=True), Timer()
         content = c1.load(case.file)
@@ -194,23 +194,34 @@ class Checks:
         where = positions(shape, groth16.queries(shape))
         (card,) = choose_cards("cuda:0", progress)
         scalars = randomness.read(case.randomness, list(range(replica.partitions)))
-        settings = Settings()
+        levelled = level(shape)
+        assert levelled is not None
 
-        def synthesize(k: int, into: synthesis.Buffers, timer: Timer) -> synthesis.Synthesis:
-            return synthesis.synthesize(shape, *hints(content, k), settings, timer, None, into)
+        def synthesize(k: int, *_: Any) -> Any:
+            fail(f"{name}: partition {k} synthesized by the host")
 
         opened = Cards.open(
-            [card], shape, files.vk, where, load_from(files), partitions=replica.partitions, timer=timer, progress=progress
+            [card],
+            shape,
+            files.vk,
+            where,
+            load_from(files),
+            partitions=replica.partitions,
+            tables=Tables(shape, levelled),
+            timer=timer,
+            progress=progress,
         )
         rows = []
         for _ in range(count):
             timer, begun = Timer(), time.perf_counter()
-            proof = opened.prove(Work(shape, files.vk, synthesize, replica.public_inputs, scalars), timer, progress)
+            work = Work(shape, files.vk, synthesize, replica.public_inputs, scalars, lambda k: hints(content, k))
+            proof = opened.prove(work, timer, progress)
             seconds = time.perf_counter() - begun
             if proof.hex() != case.proof:
                 fail(f"{name}: another proof in a row of {count}")
             row = {"seconds": round(seconds, 4), "free": card.free_memory(), "rss": rss(), "device": device_seconds(timer)}
-            rows.append(row | {"phases": timer.totals()})
+            copied = {key: opened.facts["cards"][0][key] for key in ("bytes_in", "bytes_out")}
+            rows.append(row | copied | {"phases": timer.totals()})
         opened.free()
         self.found["memory"][f"{name}, {count} proofs in a process"] = rows
         settled = rows[2:] or rows

@@ -21,6 +21,7 @@ from cuzk import config
 from cuzk.circuits import synthesis
 from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape
+from cuzk.circuits.witness import Hints
 from cuzk.errors import CuzkError, DeviceError, InternalError
 from cuzk.groth16.proof import Proof
 from cuzk.groth16.prove import WEIGHTS
@@ -30,6 +31,7 @@ from cuzk.progress import Progress
 from cuzk.timing import Phase, Timer
 
 if TYPE_CHECKING:
+    from cuzk.circuits.synthesis_cuda import Tables
     from cuzk.groth16.keys import VerifyingKey
     from cuzk.groth16.needs_cuda import Load, Positions
     from cuzk.groth16.prove_cuda import Prover, Staged
@@ -60,6 +62,7 @@ class Work:
     synthesize: Synthesize  # partition, arrays to use, timer ↦ witness and row values
     public_inputs: Callable[[int], list[int]]
     scalars: dict[int, tuple[int, int]]
+    hints: Callable[[int], tuple[Hints, Hints]] | None = None  # partition ↦ what a card synthesizes it from
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,7 @@ class Cards:
     shape: Shape
     provers: list[Prover]
     empty: Callable[..., Any] | None  # makes page-locked arrays
+    synthesize: bool  # whether cards do, so that the host needs no memory for it
     facts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -143,12 +147,14 @@ class Cards:
         limit: str | None = None,
         host_limit: int | None = None,
         pinned: bool = True,
+        tables: Tables | None = None,
         timer: Timer,
         progress: Progress,
     ) -> Cards:
         """Points, transforms and scratch on every card, as far as they fit into `limit`; says what is needed and what there is.
 
-        Points that do not fit are in host memory, once for all cards, in at most `host_limit` bytes.
+        Points that do not fit are in host memory, once for all cards, in at most `host_limit` bytes. With the `tables` of the
+        shape cards synthesize.
 
         Raises  ResourceError beforehand if a card or the host has too little memory; DeviceError if a card fails
         """
@@ -161,7 +167,8 @@ class Cards:
         for card in cards:
             free = card.free_memory()
             count, each = card.multiprocessors, -(-partitions // len(cards))
-            plan = needs(shape, where, _usable(free, limit), count, each, load.scratch_bytes(count))
+            size = 0 if tables is None else tables.nbytes
+            plan = needs(shape, where, _usable(free, limit), count, each, load.scratch_bytes(count), size)
             plans.append(plan)
             progress.line(f"cuda:{card.ordinal} {card.name}: {_gib(plan.total)} of {_gib(free)} device memory free ({plan})")
             facts.append({"device": f"cuda:{card.ordinal}", "name": card.name, "uuid": card.uuid, "free_memory": free})
@@ -172,11 +179,11 @@ class Cards:
         try:
             for card, plan in zip(cards, plans, strict=True):
                 with timer.phase("srs_load"):
-                    provers.append(Prover(DeviceKey(card, shape, where, load, plan, host), vk))
+                    provers.append(Prover(DeviceKey(card, shape, where, load, plan, host), vk, tables))
         except BaseException:
             _free_all(provers)
             raise
-        return cls(shape, provers, cards[0].pinned if pinned else None, {"cards": facts})
+        return cls(shape, provers, cards[0].pinned if pinned else None, tables is not None, {"cards": facts})
 
     @functools.cached_property
     def buffers(self) -> synthesis.Buffers:
@@ -185,7 +192,8 @@ class Cards:
 
     def make_room(self) -> None:
         """Take the host memory that proofs need, once what made the points has given back its own."""
-        _ = self.buffers
+        if not self.synthesize:
+            _ = self.buffers
 
     def free(self) -> None:
         """Give all memory of cards back, as far as they still answer."""
@@ -197,6 +205,7 @@ class Cards:
         Raises  the error of a partition that cannot be proved; ResourceError and false inputs at once
         """
         board = Board(list(work.scalars))
+        before = [(prover.card.bytes_in, prover.card.bytes_out) for prover in self.provers]
         synthesizing = threading.Lock()
         runs = [_Run(prover, self, board, work, synthesizing, timer, progress) for prover in self.working]
         with progress.bar("proving", float(sum(WEIGHTS.values()) * len(work.scalars))):
@@ -204,7 +213,8 @@ class Cards:
                 runs[0].run()
             else:
                 _together(runs, timer)
-        for fact, prover in zip(self.facts["cards"], self.provers, strict=True):
+        for fact, prover, (inward, outward) in zip(self.facts["cards"], self.provers, before, strict=True):
+            fact |= {"bytes_in": prover.card.bytes_in - inward, "bytes_out": prover.card.bytes_out - outward}
             with contextlib.suppress(CuzkError):
                 fact["taken"] = max(fact.get("taken", 0), fact["free_memory"] - prover.card.free_memory())
         self.facts["retries"] = board.retries
@@ -308,11 +318,16 @@ class _Run:
 
     def _staged(self, place: Staged, k: int) -> _Ready:
         timer, ahead = self.timer, Phase("ahead", self.timer.now())
-        with self.synthesizing, timer.within(ahead):
+        with timer.within(ahead):
             timer.partition = k
-            made = self.work.synthesize(k, self.cards.buffers, timer)
-            with timer.phase("upload"):
-                self.prover.stage(place, made.witness, (made.a, made.b, made.c))
+            if self.cards.synthesize:
+                assert self.work.hints is not None
+                self.prover.synthesize(place, *self.work.hints(k), timer)
+            else:
+                with self.synthesizing:  # one host memory for all cards
+                    made = self.work.synthesize(k, self.cards.buffers, timer)
+                    with timer.phase("upload"):
+                        self.prover.stage(place, made.witness, (made.a, made.b, made.c))
         for phase in ahead.children:
             timer.span(f"ahead of {self.prover.track}", phase.name, phase.start, phase.seconds, k)
         return _Ready(place, k, ahead.children)

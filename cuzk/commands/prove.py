@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,9 @@ from cuzk.r1cs import evaluation, explicit
 from cuzk.r1cs.explicit import Explicit
 from cuzk.timing import Timer
 from cuzk.variants import Settings
+
+if TYPE_CHECKING:
+    from cuzk.circuits.synthesis_cuda import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +236,8 @@ def _check_memory(options: Options, job: Job, settings: Settings, on_cards: bool
     available = config.available_memory() + job.parameters.held_bytes
     budget = parse_bytes(options.memory_budget, "--memory-budget") if options.memory_budget else available
     shape = job.shape
-    need = predicted_peak_beside_cards(shape) if on_cards else predicted_peak(shape)
+    synthesize = not _synthesized_on_cards(shape, settings)
+    need = predicted_peak_beside_cards(shape, synthesize) if on_cards else predicted_peak(shape)
     need += explicit.bytes_needed(shape) if settings.lc_layout == "csr" else 0
     refuse_over(need, budget, "--memory-budget" if options.memory_budget else "available memory")
     return budget - max(need, job.parameters.held_bytes)
@@ -266,6 +270,7 @@ def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings,
     host_limit = _check_memory(options, job, settings, on_cards=True)
     with timer.phase("compile"):
         compile_for(cards)
+    tables = _tables(job, settings, timer)
     with timer.phase("prep_msm"):
         where = positions(job.shape, groth16.queries(job.shape))
     opened = Cards.open(
@@ -278,6 +283,7 @@ def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings,
         limit=options.device_memory,
         host_limit=host_limit,
         pinned=settings.pinned,
+        tables=tables,
         timer=timer,
         progress=progress,
     )
@@ -302,7 +308,25 @@ def work_of(job: Job, scalars: dict[int, tuple[int, int]], settings: Settings, t
         assert job.hints is not None
         return synthesis.synthesize(job.shape, *job.hints(k), settings, timer, made, into)
 
-    return Work(job.shape, job.parameters.vk, synthesize, job.public_inputs, scalars)
+    return Work(job.shape, job.parameters.vk, synthesize, job.public_inputs, scalars, job.hints)
+
+
+def _synthesized_on_cards(shape: Shape, settings: Settings) -> bool:
+    """Whether cards synthesize: a shape that is made from hints, unless a switch says how a CPU is to do it."""
+    usual = settings.lc_layout == variants.DEFAULTS.lc_layout and settings.stream_witness == variants.DEFAULTS.stream_witness
+    return usual and shape.facts.get("kind") == "porep"
+
+
+def _tables(job: Job, settings: Settings, timer: Timer) -> Tables | None:
+    """What cards synthesize from; None if the CPU is to do it, or a segment is too large for a card."""
+    from cuzk.circuits.synthesis_cuda import Tables
+    from cuzk.r1cs.levelling import level
+
+    if not _synthesized_on_cards(job.shape, settings):
+        return None
+    with timer.phase("prepare"):
+        levelled = level(job.shape)
+        return None if levelled is None else Tables(job.shape, levelled)
 
 
 def device_seconds(timer: Timer) -> dict[str, float]:

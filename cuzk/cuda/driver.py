@@ -178,6 +178,7 @@ class Card:
         self.capability = self._attribute(_CAPABILITY_MAJOR), self._attribute(_CAPABILITY_MINOR)
         self.multiprocessors = self._attribute(_MULTIPROCESSORS)
         self.total_memory = int(d.get(_SIZE, "cuDeviceTotalMem_v2", device))
+        self.bytes_in = self.bytes_out = 0  # copied from and to the host since the card was opened
         self._functions: dict[str, tuple[int, Any, int]] = {}
         self._lock = threading.Lock()
 
@@ -229,12 +230,16 @@ class Card:
         stream it waits for all work on the card first."""
         array = np.ascontiguousarray(array)
         self.copying("cuMemcpyHtoDAsync_v2", stream, address, array.ctypes.data, array.nbytes)
+        with self._lock:
+            self.bytes_in += array.nbytes
 
     def read_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
         """Copy bytes at an address into a C-contiguous array. With a stream it returns before it is done; without one it waits
         for all work on the card first."""
         assert array.flags.c_contiguous and array.flags.writeable
         self.copying("cuMemcpyDtoHAsync_v2", stream, array.ctypes.data, address, array.nbytes)
+        with self._lock:
+            self.bytes_out += array.nbytes
 
     def pinned(self, shape: Sequence[int], dtype: Any) -> Array:
         """An uninitialised host array in page-locked memory, which copies several times as fast and asynchronously."""

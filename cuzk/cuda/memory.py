@@ -94,14 +94,20 @@ def _store(space: str, address: str, words: int, offset: int, second: int) -> An
     return inline(text, None, [(address, 1), ("u32", words)], twin, effect=True)
 
 
-def load(words: int, *, constant: bool = False) -> Any:
-    """address ↦ the words there, a tuple of uint32 (one word: the word). `constant`: nothing writes there during the kernel."""
-    return _load("global.nc" if constant else "global", "u64", words, 0, 0, not constant)
+def load(words: int, *, constant: bool = False, offset: int = 0) -> Any:
+    """address ↦ the words `offset` bytes behind it, a tuple of uint32 (one word: the word). `constant`: nothing writes there
+    during the kernel."""
+    return _load("global.nc" if constant else "global", "u64", words, offset, 0, not constant)
 
 
 def store(words: int) -> Any:
     """(address, words) ↦ nothing: write them there."""
     return _store("global", "u64", words, 0, 0)
+
+
+def load_relaxed(words: int) -> Any:
+    """As `load`, of what other blocks change meanwhile by atomics: past the first cache."""
+    return _load("relaxed.gpu.global", "u64", words, 0, 0, True)
 
 
 def load_planes(words: int, offset: int, plane: int) -> Any:
@@ -117,6 +123,20 @@ def load_shared(words: int, offset: int = 0, plane: int = 0) -> Any:
 def store_shared(words: int, offset: int = 0, plane: int = 0) -> Any:
     """(address in shared memory, words) ↦ nothing; planes as in `load_shared`."""
     return _store("shared", "u32", words, offset, plane)
+
+
+def _byte(address: int) -> Any:
+    ranges.check(int(address), 1)
+    return ctypes.c_uint8.from_address(int(address))
+
+
+def _store_byte(address: int, value: int) -> None:
+    _byte(address).value = int(value) & 0xFF
+
+
+# Address in shared memory ↦ the byte there. (address, value) ↦ nothing: write its low byte there.
+load_byte = inline("ld.shared.u8 $0, [$1];", ("u32", 1), [("u32", 1)], lambda address: int(_byte(address).value), effect=True)
+store_byte = inline("st.shared.u8 [$0], $1;", None, [("u32", 1), ("u32", 1)], _store_byte, effect=True)
 
 
 def _load_half_planes(address: int, plane: int) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 MEMORY = 1 << 30
 _ALIGNMENT = 256
+# The simulator swaps the globals of a kernel's module while it runs.
+_launching = threading.Lock()
 
 
 class Card:
@@ -33,7 +36,7 @@ class Card:
 
     def __init__(self, ordinal: int = 0) -> None:
         self.ordinal = ordinal
-        self.used = 0
+        self.used = self.bytes_in = self.bytes_out = 0
         self._jitted: dict[str, Any] = {}
 
     def free_memory(self) -> int:
@@ -58,11 +61,13 @@ class Card:
         array = np.ascontiguousarray(array)
         ranges.check(address, array.nbytes)
         ctypes.memmove(address, array.ctypes.data, array.nbytes)
+        self.bytes_in += array.nbytes
 
     def read_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
         assert array.flags.c_contiguous and array.flags.writeable
         ranges.check(address, array.nbytes)
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
+        self.bytes_out += array.nbytes
 
     def pinned(self, shape: Sequence[int], dtype: Any) -> Array:
         return np.empty(shape, dtype)
@@ -86,7 +91,8 @@ class Card:
         assert len(arguments) == kernel.arguments, f"{kernel.name} takes {kernel.arguments} arguments"
         if kernel.key not in self._jitted:
             self._jitted[kernel.key] = cuda_simulation(kernel.function)
-        self._jitted[kernel.key][(x, y), threads or kernel.threads, 0, kernel.dynamic_shared](*(int(a) for a in arguments))
+        with _launching:
+            self._jitted[kernel.key][(x, y), threads or kernel.threads, 0, kernel.dynamic_shared](*(int(a) for a in arguments))
 
 
 class Buffer:
@@ -124,10 +130,12 @@ class Buffer:
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         assert offset >= 0 and offset + flat.size <= self.size
         self._bytes[offset : offset + flat.size] = flat
+        self.card.bytes_in += flat.size
 
     def read_into(self, array: Array, offset: int = 0, stream: Stream | None = None) -> None:
         assert array.flags.c_contiguous and offset >= 0 and offset + array.nbytes <= self.size
         array.reshape(-1).view(np.uint8)[:] = self._bytes[offset : offset + array.nbytes]
+        self.card.bytes_out += array.nbytes
 
     def read(self, shape: int | Sequence[int], dtype: Any, offset: int = 0) -> Array:
         array: Array = np.empty(shape, dtype)

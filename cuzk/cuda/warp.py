@@ -67,6 +67,33 @@ def _thread_and_barrier() -> tuple[Any, Any]:
 thread, barrier = _thread_and_barrier()
 
 
+def _simulated_ballot(flag: Any) -> int:
+    return sum(int(bool(x)) << i for i, x in enumerate(_shared(flag)[1]))
+
+
+def _ballot() -> Any:
+    if config.cuda_simulated():
+        return _simulated_ballot
+    from llvmlite import ir
+    from numba.cuda import cgutils, types
+    from numba.cuda.extending import intrinsic
+
+    word, bit = ir.IntType(32), ir.IntType(1)
+
+    def vote(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(word, [word, bit]), "llvm.nvvm.vote.ballot.sync"
+        )
+        flag = builder.icmp_unsigned("!=", values[0], ir.Constant(values[0].type, 0))
+        return builder.call(function, [ir.Constant(word, _ALL), flag])
+
+    return intrinsic(lambda context, flag: (types.uint32(types.uint32), vote))
+
+
+# Word ↦ bit i of the result is set where lane i of the warp brought a word that is not 0.
+ballot = _ballot()
+
+
 def _simulated(words: int) -> tuple[Any, Any]:
     def neighbour(value: Any) -> Any:
         lane, found = _shared(value)

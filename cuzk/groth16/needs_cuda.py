@@ -163,14 +163,17 @@ PLANS: tuple[tuple[tuple[str, ...], bool], ...] = (
 )
 
 
-def needs(shape: Shape, held: dict[str, Positions], memory: int, multiprocessors: int, partitions: int, making: int = 0) -> Needs:
-    """What proofs of a shape take within `memory` bytes: the first of `PLANS` that fits. `making`: see `Load.scratch_bytes`.
+def needs(
+    shape: Shape, held: dict[str, Positions], memory: int, multiprocessors: int, partitions: int, making: int = 0, tables: int = 0
+) -> Needs:
+    """What proofs of a shape take within `memory` bytes: the first of `PLANS` that fits. `making`: see `Load.scratch_bytes`;
+    `tables`: bytes of `synthesis_cuda.Tables`.
 
     Raises  ResourceError with need, have and the option, if the smallest plan does not fit
     """
-    points = _blank(shape, held, *PLANS[0], making).fixed["points"]
+    points = _blank(shape, held, *PLANS[0], making, tables).fixed["points"]
     for streamed, shared in PLANS:
-        made = _blank(shape, held, streamed, shared, making)
+        made = _blank(shape, held, streamed, shared, making, tables)
         last = (streamed, shared) == PLANS[-1]
         if _fitted(made, held, memory, multiprocessors, SMALLEST_SCRATCH if last else max(SMALLEST_SCRATCH, points // 32)):
             if partitions > 1 and made.whole + made.staged + PAGE <= memory:
@@ -187,7 +190,7 @@ def needs(shape: Shape, held: dict[str, Positions], memory: int, multiprocessors
     )
 
 
-def _blank(shape: Shape, held: dict[str, Positions], streamed: tuple[str, ...], shared: bool, making: int) -> Needs:
+def _blank(shape: Shape, held: dict[str, Positions], streamed: tuple[str, ...], shared: bool, making: int, tables: int) -> Needs:
     """What a plan takes without scratch."""
     m = 1 << shape.domain_log2
     counts = {"h": m - 1} | {name: len(held[of].source) for name, of in POSITIONS.items()}
@@ -200,6 +203,8 @@ def _blank(shape: Shape, held: dict[str, Positions], streamed: tuple[str, ...], 
         "transforms": 0 if small else Quotient.table_bytes(shape.domain_log2, shared),
         "query": max(4 * -(-len(p.source) // 32) + fr_cuda.BYTES * len(p.which) for p in held.values()),
     }
+    if tables:
+        fixed["shape"] = tables
     staged = 3 * fr_cuda.BYTES * m + values + 4 * -(-shape.num_bits // 32)
     return Needs(fixed, staged, counts, streamed, shared, making=making)
 

@@ -1,7 +1,7 @@
 """The Groth16 prover on a card: the steps of `prove`, with points, transforms and scratch resident (`key_cuda`).
 
-A partition is *staged*, its witness and row values copied to the card, and then proved. With two places for staged partitions one
-is made ready while another is proved. Device time is measured with events and kept beside the phases of the host.
+A partition is *staged*, its witness and row values made on the card or copied there, and then proved. With two places for staged
+partitions one is made ready while another is proved. Device time is measured with events and kept beside the phases of the host.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuzk.circuits.template import U8, Shape, Witness
+from cuzk.circuits.synthesis_cuda import Synthesizer, Tables, hint_bytes, packed_bits
+from cuzk.circuits.template import Shape, Witness
+from cuzk.circuits.witness import Hints
 from cuzk.errors import FalseInput, InternalError
 from cuzk.field import fr_cuda
 from cuzk.field.limbs import FR_LIMBS, U64
@@ -28,14 +30,6 @@ from cuzk.ntt import Domain
 from cuzk.ntt_cuda import reversal
 from cuzk.r1cs import evaluation
 from cuzk.timing import Timer
-
-
-def packed_bits(bits: U8) -> npt.NDArray[np.uint32]:
-    """One bit a byte to 32 bits a word, least significant first."""
-    words = np.packbits(bits, bitorder="little")
-    out = np.zeros(-(-len(words) // 4) * 4, np.uint8)
-    out[: len(words)] = words
-    return out.view(np.uint32)
 
 
 class Staged:
@@ -84,11 +78,14 @@ class Staged:
 class Prover:
     """Proofs of one circuit on one card."""
 
-    def __init__(self, key: DeviceKey, vk: VerifyingKey) -> None:
+    def __init__(self, key: DeviceKey, vk: VerifyingKey, tables: Tables | None = None) -> None:
         self.key, self.vk, self.card, self.shape = key, vk, key.card, key.shape
         self.track = f"cuda:{self.card.ordinal}"
         self.places: list[Staged] = []
+        self.synthesizer: Synthesizer | None = None
         try:
+            if tables is not None:
+                self.synthesizer = Synthesizer(self.card, tables)
             self._copying = self.card.stream()
             self._false = self.card.buffer(4)
             for _ in range(key.needs.slots):
@@ -101,6 +98,8 @@ class Prover:
         """Give all memory back, that of the key too."""
         for staged in self.places:
             staged.free()
+        if self.synthesizer is not None:
+            self.synthesizer.free()
         if hasattr(self, "_false"):
             self._false.free()
         self.key.free()
@@ -109,15 +108,27 @@ class Prover:
         """Put a partition on the card, beside whatever is proved there."""
         place.write(witness, rows, self._copying)
 
+    def synthesize(self, place: Staged, prologue: Hints, repeated: Hints, timer: Timer) -> None:
+        """Make a partition on the card from its hints, beside whatever is proved there; done when this returns.
+
+        Raises  InternalError as `witness.fill`
+        """
+        assert self.synthesizer is not None
+        with self._step(timer, "witness", self._copying, " ahead"):
+            self.synthesizer.witness(prologue, repeated, place, self._copying)
+        with self._step(timer, "eval_abc", self._copying, " ahead"):
+            self.synthesizer.rows(place, self._copying)
+        place.copied = sum(hint_bytes(self.shape))
+
     @contextmanager
-    def _step(self, timer: Timer, name: str) -> Iterator[None]:
+    def _step(self, timer: Timer, name: str, stream: Any = None, of: str = "") -> Iterator[None]:
         """A phase of the host, and the device's time for what it queued, as a span of the card's track."""
-        stream = self.key.stream
+        stream = stream or self.key.stream
         with timer.phase(name) as phase:
             began = self.card.event().record(stream)
             yield
             seconds = self.card.event().record(stream).milliseconds_since(began) / 1000
-        timer.span(self.track, name, phase.start, seconds, timer.partition)
+        timer.span(self.track + of, name, phase.start, seconds, timer.partition)
 
     def prove(self, place: Staged, r: int, s: int, timer: Timer, step: Callable[[str], None]) -> Proof:
         """One proof of what was staged, for given r and s (canonical integers below the group order).

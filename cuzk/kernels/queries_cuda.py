@@ -29,6 +29,14 @@ def _element_at(base, index):
     return uint64(base + uint64(index) * uint64(fr.BYTES))
 
 
+@cuda_shared
+def _differ(x, y):
+    low = uint32(uint32(uint32(x[0] ^ y[0]) | uint32(x[1] ^ y[1])) | uint32(x[2] ^ y[2]))
+    low = uint32(uint32(low | uint32(x[3] ^ y[3])) | uint32(x[4] ^ y[4]))
+    high = uint32(uint32(uint32(x[5] ^ y[5]) | uint32(x[6] ^ y[6])) | uint32(x[7] ^ y[7]))
+    return uint32(low | high) != u0
+
+
 @cuda_kernel(threads=THREADS)
 def spread_bits(bits, source, n, out):
     """A bitmap over the points of a query: bit p is that of variable source[p], 0 where source[p] is NONE.
@@ -93,9 +101,16 @@ def find_false(a, b, c, n, out):
     i = uint32(cuda.grid(1))
     if i < uint32(n):
         product = fr.mul(fr.load(_element_at(a, i)), fr.load(_element_at(b, i)))
-        wanted = fr.load(_element_at(c, i))
-        low = uint32(uint32(uint32(product[0] ^ wanted[0]) | uint32(product[1] ^ wanted[1])) | uint32(product[2] ^ wanted[2]))
-        low = uint32(uint32(low | uint32(product[3] ^ wanted[3])) | uint32(product[4] ^ wanted[4]))
-        high = uint32(uint32(uint32(product[5] ^ wanted[5]) | uint32(product[6] ^ wanted[6])) | uint32(product[7] ^ wanted[7]))
-        if uint32(low | high) != u0:
+        if _differ(product, fr.load(_element_at(c, i))):
             _atomic_max(out, uint32(uint32(n) - i))
+
+
+@cuda_kernel(threads=THREADS)
+def find_difference(x, y, n, out):
+    """out[0] = max(out[0], n − i) over all i < n where 32 bytes of x and y differ: the first place, if any.
+
+    Shape   x, y uint32[n, 8]; out uint32[1], 0 before
+    """
+    i = uint32(cuda.grid(1))
+    if i < uint32(n) and _differ(fr.load(_element_at(x, i)), fr.load(_element_at(y, i))):
+        _atomic_max(out, uint32(uint32(n) - i))

@@ -331,10 +331,15 @@ class Block:
         self.set(out, self.value(operands[1]).reshape(-1, 2)[:, ::-1].reshape(-1))
 
     def _vote(self, name: list[str], operands: list[str]) -> None:
-        assert name[1:] == ["sync", "any", "pred"] and int(operands[2], 0) % (1 << 32) == 0xFFFFFFFF
+        assert name[1] == "sync" and int(operands[2], 0) % (1 << 32) == 0xFFFFFFFF
         self._warps()
-        found = self.value(operands[1]).astype(bool).reshape(-1, WARP).any(axis=1)
-        self.set(operands[0], np.repeat(found, WARP).astype(np.uint64))
+        brought = self.value(operands[1]).astype(bool).reshape(-1, WARP)
+        if name[2:] == ["ballot", "b32"]:
+            found = (brought.astype(np.uint64) << np.arange(WARP, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+        else:
+            assert name[2:] == ["any", "pred"]
+            found = brought.any(axis=1).astype(np.uint64)
+        self.set(operands[0], np.repeat(found, WARP))
 
     def _shift(self, name: list[str], operands: list[str], function: Callable[[Lanes, Lanes], Lanes]) -> None:
         mask = self._mask(name)
@@ -408,6 +413,9 @@ class Block:
             self.set(operands[0], np.full(self.threads, self.parameters[operands[1].strip("[]")], np.uint64))
             return
         out = self._registers_of(operands[0])
+        if name[-1] == "u8":
+            self.set(out[0], self.shared.load_byte(self._address(operands[1]), self.active))
+            return
         words = 2 if name[-1].endswith("64") else 1
         found = self._space(name).load(self._address(operands[1]), len(out) * words, self.active)
         for i, register in enumerate(out):
@@ -417,6 +425,9 @@ class Block:
             self.set(register, value)
 
     def _st(self, name: list[str], operands: list[str]) -> None:
+        if name[-1] == "u8":
+            self.shared.store_byte(self._address(operands[0]), self.value(operands[1]), self.active)
+            return
         values = []
         for register in self._registers_of(operands[1]):
             value = self.value(register)
@@ -483,17 +494,18 @@ def in_turn(words: Lanes, at: Lanes, value: Lanes, active: Lanes, function: Call
 
 
 class SharedMemory:
-    """Shared memory of one block, with who wrote and who read each word since the last barrier."""
+    """Shared memory of one block, with who wrote and who read each byte since the last barrier."""
 
     def __init__(self, size: int, threads: int) -> None:
-        self.words = np.random.default_rng(2).integers(0, 1 << 32, max(size // 4, 1), np.uint32)
+        self.words = np.random.default_rng(2).integers(0, 1 << 32, max(-(-size // 4), 1), np.uint32)
+        self.bytes = self.words.view(np.uint8)
         self.lanes = np.arange(threads)
         self.barrier()
 
     def barrier(self) -> None:
-        self.writer = np.full(len(self.words), -1)
-        self.reader = np.full(len(self.words), -1)  # −2: several
-        self.atomics = np.zeros(len(self.words), bool)
+        self.writer = np.full(len(self.bytes), -1)
+        self.reader = np.full(len(self.bytes), -1)  # −2: several
+        self.atomics = np.zeros(len(self.bytes), bool)
 
     def index(self, address: Lanes, count: int, active: Lanes) -> Lanes:
         live = address[active]
@@ -502,33 +514,52 @@ class SharedMemory:
         assert (at[active] + count <= len(self.words)).all(), "outside shared memory"
         return np.where(active, at, 0)
 
+    def _places(self, first: Lanes, size: int, active: Lanes) -> tuple[Lanes, Lanes]:
+        """Every byte that is touched, and by which lane."""
+        return (first[active][:, None] + np.arange(size)).reshape(-1), np.repeat(self.lanes[active], size)
+
+    def _read(self, place: Lanes, lane: Lanes) -> None:
+        writer, before = self.writer[place], self.reader[place]
+        assert not self.atomics[place].any(), "race: read beside atomics"
+        assert ((writer == -1) | (writer == lane)).all(), "race: read of what another thread wrote"
+        self.reader[place] = lane
+        # Several lanes may have read a byte in this very instruction.
+        several = (self.reader[place] != lane) | ((before != -1) & (before != lane))
+        self.reader[place[several]] = -2
+
+    def _written(self, place: Lanes, lane: Lanes) -> None:
+        assert len(np.unique(place)) == len(place), "race: two threads write one place"
+        assert not self.atomics[place].any(), "race: write beside atomics"
+        for earlier in (self.writer[place], self.reader[place]):
+            assert ((earlier == -1) | (earlier == lane)).all(), "race: write of what another thread uses"
+        self.writer[place] = lane
+
     def load(self, address: Lanes, count: int, active: Lanes) -> list[Lanes]:
         at = self.index(address, count, active)
-        for i in range(count):
-            place, lane = at[active] + i, self.lanes[active]
-            writer = self.writer[place]
-            assert not self.atomics[place].any(), "race: read beside atomics"
-            assert ((writer == -1) | (writer == lane)).all(), "race: read of what another thread wrote"
-            before = self.reader[place]
-            self.reader[place] = np.where((before == -1) | (before == lane), lane, -2)
-            # Several lanes may have read one word in this very instruction.
-            self.reader[place] = np.where(self.reader[place] == lane, lane, -2)
+        self._read(*self._places(4 * at, 4 * count, active))
         return [self.words[at + i] for i in range(count)]
 
+    def load_byte(self, address: Lanes, active: Lanes) -> Lanes:
+        at = np.where(active, address, 0).astype(np.int64)
+        assert (at < len(self.bytes)).all(), "outside shared memory"
+        self._read(*self._places(at, 1, active))
+        return self.bytes[at].astype(np.uint64)
+
     def store(self, address: Lanes, values: list[Lanes], active: Lanes) -> None:
-        at = self.index(address, len(values), active)[active]
+        at = self.index(address, len(values), active)
+        self._written(*self._places(4 * at, 4 * len(values), active))
         for i, value in enumerate(values):
-            place, lane = at + i, self.lanes[active]
-            assert len(np.unique(place)) == len(place), "race: two threads write one word"
-            assert not self.atomics[place].any(), "race: write beside atomics"
-            for earlier in (self.writer[place], self.reader[place]):
-                assert ((earlier == -1) | (earlier == lane)).all(), "race: write of what another thread uses"
-            self.writer[place] = lane
-            self.words[place] = value[active].astype(np.uint32)
+            self.words[at[active] + i] = value[active].astype(np.uint32)
+
+    def store_byte(self, address: Lanes, value: Lanes, active: Lanes) -> None:
+        at = address[active].astype(np.int64)
+        assert (at < len(self.bytes)).all(), "outside shared memory"
+        self._written(at, self.lanes[active])
+        self.bytes[at] = (value[active] & np.uint64(0xFF)).astype(np.uint8)
 
     def atomic(self, address: Lanes, value: Lanes, active: Lanes, function: Callable[[int, int], int]) -> Lanes:
         at = self.index(address, 1, active)
-        place, lane = at[active], self.lanes[active]
+        place, lane = self._places(4 * at, 4, active)
         for earlier in (self.writer[place], self.reader[place]):
             assert ((earlier == -1) | (earlier == lane)).all(), "race: atomic beside other uses"
         self.atomics[place] = True
@@ -561,6 +592,7 @@ class Buffer:
     def write(self, array: Lanes, offset: int = 0, stream: object = None) -> None:
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self._bytes()[offset : offset + flat.size] = flat
+        self.card.bytes_in += flat.size
 
     def read(self, shape: int | Sequence[int], dtype: Any, offset: int = 0) -> Lanes:
         array = np.empty(shape, dtype)
@@ -569,6 +601,9 @@ class Buffer:
 
     def read_into(self, array: Lanes, offset: int = 0, stream: object = None) -> None:
         array.reshape(-1).view(np.uint8)[:] = self._bytes()[offset : offset + array.nbytes]
+
+    def copy_from(self, other: Buffer, size: int, *, offset: int = 0, start: int = 0, stream: object = None) -> None:
+        self._bytes()[offset : offset + size] = other._bytes()[start : start + size]
 
     def fill(self, byte: int, size: int | None = None, offset: int = 0, stream: object = None) -> None:
         self._bytes()[offset : self.size if size is None else offset + size] = byte

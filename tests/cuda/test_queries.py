@@ -68,3 +68,17 @@ def test_find_false(false: list[int], draw: Draw) -> None:
     out = card.upload(np.zeros(1, np.uint32))
     launch_over(card, queries_cuda.find_false, n, None, *(h.address for h in held), n, out.address)
     assert int(out.read(1, np.uint32)[0]) == (n - min(false) if false else 0), draw
+
+
+@pytest.mark.parametrize("places", [[], [0], [299], [40, 41, 120]])
+def test_find_difference(places: list[int], draw: Draw) -> None:
+    from cuzk.kernels import queries_cuda
+
+    card, n = Card(), 300
+    x = np.array([draw.below(1 << 32) for _ in range(8 * n)], np.uint32).reshape(n, 8)
+    y = x.copy()
+    for i in places:
+        y[i, draw.random.randrange(8)] ^= np.uint32(1 << draw.random.randrange(32))
+    held, out = [card.upload(a) for a in (x, y)], card.upload(np.zeros(1, np.uint32))
+    launch_over(card, queries_cuda.find_difference, n, None, *(h.address for h in held), n, out.address)
+    assert int(out.read(1, np.uint32)[0]) == (n - min(places) if places else 0), draw

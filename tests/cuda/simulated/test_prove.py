@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 from cuzk import device, ntt_cuda
+from cuzk.circuits import synthesis_cuda
 from cuzk.commands import cards as commands
 from cuzk.commands import prove
 from cuzk.cuda import simulated
 from cuzk.curve import g1
 from cuzk.errors import CuzkError, DeviceError, FalseInput, InternalError, ResourceError
 from cuzk.field.limbs import FR_LIMBS
-from cuzk.groth16 import host_points, key_cuda, needs_cuda, prove_cuda
+from cuzk.groth16 import host_points, key_cuda, needs_cuda
 from cuzk.groth16.prove_cuda import Prover
 from cuzk.msm import cuda, pippenger
 from cuzk.msm.cuda_scratch import DevicePoints
@@ -283,6 +284,6 @@ def test_several_cards_share_the_partitions(monkeypatch: pytest.MonkeyPatch) -> 
 def test_packed_bits() -> None:
     for n in (0, 1, 31, 32, 33, 100):
         bits = (np.arange(n) % 3 == 1).astype(np.uint8)
-        words = prove_cuda.packed_bits(bits)
+        words = synthesis_cuda.packed_bits(bits)
         assert words.dtype == np.uint32 and len(words) == -(-n // 32)
         assert [int(words[i // 32]) >> (i % 32) & 1 for i in range(n)] == bits.tolist()
