@@ -102,6 +102,7 @@ class Domain:
         self.size = 1 << log2_size
         self.omega = omega(log2_size)
         self.passes = self._plan()
+        self._spare: list[U64] = []
 
     @classmethod
     def holding(cls, rows: int) -> Domain:
@@ -149,9 +150,10 @@ class Domain:
         if not self.passes:
             a_mont[:] = fr_mont(self._direct(fr_ints(a_mont), inverse, pre, post, scale))
             return
-        work = aligned(words.size)
+        work = self._spare.pop() if self._spare else aligned(words.size)
         self.dif_columns(work, words, self.size, inverse, pre, post)
         self.to_container(words, work, inverse, post, scale)
+        self._spare.append(work)
 
     def _direct(self, x: list[int], inverse: bool, pre: int, post: int, scale: int) -> list[int]:
         """`_natural` in plain integers from the definition, for domains too small for passes."""
@@ -170,23 +172,32 @@ class Domain:
             table = _power_table(pow(pre, step.stride, R), 1 << step.k, 1) if first and pre != 1 else _NONE
             self._columns(step, ntt_cpu.DIF, out, data if first else out, out, size if first else -1, twist, table)
 
-    def to_container(self, out: U64, data: U64, inverse: bool, post: int, scale: int) -> None:
-        """The last pass of DIF, each element times scale * post^k, to a container in natural order. `out` is not `data`."""
-        self._rows(ntt_cpu.TO_CONTAINER, out, data, inverse, post, scale)
+    def to_container(self, out: U64, data: U64, inverse: bool, post: int, scale: int, mate: U64 = _NONE) -> None:
+        """The last pass of DIF, each element times scale * post^k, to a container in natural order. `out` is not `data`.
+
+        With `mate`, what `there` left in it is subtracted before the factor is applied.
+        """
+        self._rows(ntt_cpu.TO_CONTAINER, out, data, inverse, post, scale, mate)
+
+    def there(self, data: U64, post: int, scale: int) -> None:
+        """The last pass of inverse DIF, each coefficient times scale and the share in post^k of this pass's digit, in place."""
+        self._rows(ntt_cpu.THERE, data, data, True, post, scale)
 
     def there_and_back(self, data: U64, post: int, scale: int) -> None:
         """The last pass of inverse DIF, each coefficient times scale * post^k, the first pass of forward DIT; in place."""
         self._rows(ntt_cpu.THERE_AND_BACK, data, data, True, post, scale)
 
-    def dit_columns(self, data: U64, mode: int = ntt_cpu.DIT, out: U64 | None = None, mate: U64 | None = None) -> None:
-        """All passes of forward DIT after the first, in place; the last one in `mode` (see `kernels.ntt_cpu.columns`)."""
+    def dit_columns(self, data: U64, mate: U64 | None = None) -> None:
+        """All passes of forward DIT after the first, in place.
+
+        With `mate`, whose values on the coset are there, the last one multiplies by them and is the first pass of inverse DIF.
+        """
         for p in range(len(self.passes) - 2, -1, -1):
-            if p:
+            if p or mate is None:
                 self._columns(self.passes[p], ntt_cpu.DIT, data, data, data, -1, (True, 1, 1), _NONE)
             else:
-                target = data if out is None else out
-                post = _inverse(FR_GENERATOR) if mode == ntt_cpu.DIT_SUB_DIF else 1
-                self._columns(self.passes[0], mode, target, data, data if mate is None else mate, -1, (True, post, 1), _NONE)
+                post = _inverse(FR_GENERATOR)
+                self._columns(self.passes[0], ntt_cpu.DIT_MUL_DIF, data, data, mate, -1, (True, post, 1), _NONE)
 
     def dif_columns_after_first(self, data: U64, post: int) -> None:
         """Inverse DIF without its first and its last pass, in place."""
@@ -201,7 +212,7 @@ class Domain:
         groups = step.stride // GROUP
         shape = np.array([step.k, step.stride, groups, size, mode], np.int64)
         log2_part = step.k + step.stride.bit_length() - 1
-        twists = [(_root(log2_part, inverse), post, column_power), (_root(log2_part, False), 1, 1)]
+        twists = (_root(log2_part, inverse), post, column_power), (_root(log2_part, False), 1, 1)
         dif_roots, dit_roots = _roots(step.k, inverse), _roots(step.k, False)
 
         def task(start: int, stop: int) -> None:
@@ -212,7 +223,7 @@ class Domain:
 
         workers.over_ranges(task, (self.size >> step.k) // GROUP)
 
-    def _rows(self, mode: int, out: U64, data: U64, inverse: bool, post: int, scale: int) -> None:
+    def _rows(self, mode: int, out: U64, data: U64, inverse: bool, post: int, scale: int, mate: U64 = _NONE) -> None:
         k = self.passes[-1].k
         bits = self.log2_size - k
         shape = np.array([k, bits, mode, (FR_LIMBS << self.log2_size) // GROUP], np.int64)
@@ -221,12 +232,13 @@ class Domain:
 
         def task(start: int, stop: int) -> None:
             scratch = _scratch(k)
-            ntt_cpu.rows(out, data, scratch, dif_roots, dit_roots, table, shape, np.array([start, stop], np.int64))
+            ntt_cpu.rows(out, data, mate, scratch, dif_roots, dit_roots, table, shape, np.array([start, stop], np.int64))
 
         workers.over_ranges(task, (1 << bits) // GROUP)
 
 
-def _twiddle_states(group: int, twists: list[tuple[int, int, int]]) -> U64:
+@functools.lru_cache(maxsize=256)
+def _twiddle_states(group: int, twists: tuple[tuple[int, int, int], ...]) -> U64:
     """What `kernels.ntt_cpu.columns` needs to make base(column) = post w^column and start(column) = column_power^column."""
     values = []
     for w, post, column_power in twists:

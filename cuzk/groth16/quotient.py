@@ -3,9 +3,13 @@
 a, b, c are interpolated on the subgroup and evaluated on the coset by 7, where X^m − 1 is the constant 7^m − 1; h has degree
 at most m − 2 if the values satisfy a b = c, and its m − 1 coefficients are the scalars of the H query.
 
+c has degree below m, so its coefficients are subtracted from those of the polynomial that a b is on the coset: c is never
+evaluated there.
+
 Nothing here leaves the permuted order of the transforms until the end: the inverse transform leaves coefficients with
 bit-reversed digits, the coset transform takes them so, and its first pass works on the block that the last pass of the inverse
-one has in cache; a b − c is taken where the last pass of c's transform has its block in cache, and goes on from there.
+one has in cache; a b is taken where the last pass of b's transform has its block in cache, and goes on from there; c's
+coefficients, in the order of that last pass, are taken off where it has its block in cache.
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from cuzk.errors import InternalError
 from cuzk.field.fr_vector import RADIX, words_of
 from cuzk.field.limbs import FR_LIMBS, FR_RADIX, U64, fr_ints, to_limbs
 from cuzk.field.params import FR_GENERATOR, R
-from cuzk.kernels import ntt_cpu
 from cuzk.ntt import Domain, aligned
 
 
@@ -28,7 +31,7 @@ def quotient(a_mont: U64, b_mont: U64, c_mont: U64, domain: Domain) -> U64:
     Shape   a_mont, b_mont, c_mont: (n, 4), n at most m, taken as padded with zeros; out: (m − 1, 4)
     Domain  Montgomery in, canonical out
     Alias   the inputs are consumed; if n = m their memory is the working memory and that of the result
-    Cost    seven transforms; 96 m bytes beside the inputs if n < m
+    Cost    six transforms; 96 m bytes beside the inputs if n < m
     Source  bellperson src/groth16/prover/native.rs at d1fa22c, execute_fft
     Raises  InternalError if the arrays do not fit the domain
     Spec    spec.groth16.quotient
@@ -41,26 +44,28 @@ def quotient(a_mont: U64, b_mont: U64, c_mont: U64, domain: Domain) -> U64:
     if not domain.passes:
         return _small(a_mont, b_mont, c_mont, domain)
     m, shift = domain.size, pow(FR_GENERATOR, -1, R)
-    # A product of lanes divides by the radix of the path, so that with containers a S, b S, c S it is a b S^2 / radix.
+    # A product of lanes divides by the radix of the path, so that with containers a S, b S it is a b S^2 / radix.
     product = FR_RADIX * FR_RADIX * pow(RADIX, -1, R) % R
     plain = pow(m, -1, R)
-    of_c = plain * product * pow(FR_RADIX, -1, R) % R
     final = plain * pow((pow(FR_GENERATOR, m, R) - 1) * product, -1, R) % R
 
-    work = []
-    for values, scale in ((a_mont, plain), (b_mont, plain), (c_mont, of_c)):
-        data = words_of(values, n)
+    work: list[U64] = []
+    for values in (a_mont, b_mont, c_mont):
+        data, of_c = words_of(values, n), len(work) == 2
         packed = data if n == m else aligned(FR_LIMBS * m)
-        domain.dif_columns(packed, data, n, inverse=True, post=FR_GENERATOR)
-        domain.there_and_back(packed, FR_GENERATOR, scale)
+        domain.dif_columns(packed, data, n, inverse=True, post=1 if of_c else FR_GENERATOR)
+        if of_c:
+            # What c lacks against a b, and the powers of 1/7 that the last pass will apply to both, undone.
+            domain.there(packed, FR_GENERATOR, product * pow(FR_RADIX, -1, R) % R)
+        else:
+            domain.there_and_back(packed, FR_GENERATOR, plain)
         work.append(packed)
     a, b, c = work
     domain.dit_columns(a)
-    domain.dit_columns(b, ntt_cpu.DIT_MUL, out=a)
-    domain.dit_columns(c, ntt_cpu.DIT_SUB_DIF, out=a, mate=a)
-    domain.dif_columns_after_first(a, shift)
-    domain.to_container(b, a, inverse=True, post=shift, scale=final)
-    return b.reshape(m, FR_LIMBS)[: m - 1]
+    domain.dit_columns(b, mate=a)
+    domain.dif_columns_after_first(b, shift)
+    domain.to_container(a, b, inverse=True, post=shift, scale=final, mate=c)
+    return a.reshape(m, FR_LIMBS)[: m - 1]
 
 
 def _small(a_mont: U64, b_mont: U64, c_mont: U64, domain: Domain) -> U64:

@@ -147,13 +147,8 @@ def _store_container(e: Emitter, p: list[Any]) -> None:
 
 
 def _mul_packed(e: Emitter, p: list[Any]) -> None:
-    """Product with the packed elements, to their place."""
-    e.store(p[0], e.to_words(e.mul(e.load(p[1]), e.from_words(_words(e, p[0]))), FR_LIMBS))
-
-
-def _sub_from_packed(e: Emitter, p: list[Any]) -> None:
-    """The packed elements minus x."""
-    e.store(p[0], e.settle([e.from_words(_words(e, p[1]))], [e.load(p[0])], k=11))
+    """x times the packed elements."""
+    e.store(p[0], e.mul(e.load(p[0]), e.from_words(_words(e, p[1]))))
 
 
 def reversed_bits(value: int, bits: int) -> int:
@@ -170,12 +165,23 @@ def _tile_rows(e: Emitter, data: Any, stride: Any) -> list[Any]:
     return [b.bitcast(row, e.vector.as_pointer()) for row in rows]
 
 
-def _load_tile(e: Emitter, p: list[Any]) -> None:
-    """LANES columns of LANES packed rows: one row of scratch for each column, lane l from row l."""
-    rows = [_words(e, row) for row in _tile_rows(e, p[1], p[2])]
+def _tile(e: Emitter, data: Any, stride: Any) -> list[Element]:
+    """LANES columns of LANES packed rows: an element for each column, lane l from row l."""
+    rows = [_words(e, row) for row in _tile_rows(e, data, stride)]
     words = [e.transpose([row[q] for row in rows]) for q in range(FR_LIMBS)]
-    for column in range(LANES):
-        e.store(p[0], e.from_words([w[column] for w in words]), first=column * LIMBS)
+    return [e.from_words([w[column] for w in words]) for column in range(LANES)]
+
+
+def _load_tile(e: Emitter, p: list[Any]) -> None:
+    """A tile to scratch, one row for each column."""
+    for column, x in enumerate(_tile(e, p[1], p[2])):
+        e.store(p[0], x, first=column * LIMBS)
+
+
+def _sub_tile(e: Emitter, p: list[Any]) -> None:
+    """Scratch minus a tile."""
+    for column, x in enumerate(_tile(e, p[1], p[2])):
+        e.store(p[0], e.settle([e.load(p[0], first=column * LIMBS)], [x], k=3), first=column * LIMBS)
 
 
 def _store_tile(e: Emitter, p: list[Any]) -> None:
@@ -201,8 +207,8 @@ load_container = operation("ntt_load_container", "fr", 2, _load_container)
 store_packed = operation("ntt_store_packed", "fr", 2, _store_packed)
 store_container = operation("ntt_store_container", "fr", 3, _store_container)
 mul_packed = operation("ntt_mul_packed", "fr", 2, _mul_packed)
-sub_from_packed = operation("ntt_sub_from_packed", "fr", 2, _sub_from_packed)
 load_tile = operation("ntt_load_tile", "fr", 3, _load_tile)
+sub_tile = operation("ntt_sub_tile", "fr", 3, _sub_tile)
 store_tile = operation("ntt_store_tile", "fr", 3, _store_tile)
 
 
@@ -359,7 +365,7 @@ def _load_rows(s: Any, k: int, data: Any, first: int, stride: int, size: int) ->
                 load_container(s, target, s, tail)
 
 
-DIF, DIT, DIT_MUL, DIT_SUB_DIF = range(4)
+DIF, DIT, DIT_MUL_DIF = range(3)
 
 
 @kernel
@@ -371,8 +377,7 @@ def columns(out, data, mate, s, dif_roots, dit_roots, lanes, pre, shape, span):
 
     DIF          x_i pre_i, DIF, times the first set of twiddles, to out (pre may be empty)
     DIT          times the second set of twiddles, DIT, to out
-    DIT_MUL      as DIT, and out is multiplied by the result
-    DIT_SUB_DIF  as DIT, then mate minus the result goes through DIF
+    DIT_MUL_DIF  as DIT, then the product of mate and the result goes through DIF
 
     Shape   out, data, mate: flat words; s: ((2^k) + SPARE) * ROW words; lanes: two sets of six rows; pre: 2^k elements or none
     Range   out below 2.2 r
@@ -390,34 +395,33 @@ def columns(out, data, mate, s, dif_roots, dit_roots, lanes, pre, shape, span):
             _dit(s, k, dit_roots)
         for a in range(PER << k):
             place = (first + (a // PER) * stride) * FR_LIMBS + (a % PER) * PACKED
-            if mode == DIT_MUL:
-                mul_packed(out, place, s, a * ELEMENT)
-            elif mode == DIT_SUB_DIF:
-                sub_from_packed(s, a * ELEMENT, mate, place)
+            if mode == DIT_MUL_DIF:
+                mul_packed(s, a * ELEMENT, mate, place)
             elif mode == DIF and pre.size > 0:
                 scale(s, a * ELEMENT, pre, (a // PER) * FIXED)
-        if mode in (DIF, DIT_SUB_DIF):
+        if mode != DIT:
             _dif(s, k, dif_roots)
             _twist_rows(s, k, state)
-        if mode != DIT_MUL:
-            for a in range(PER << k):
-                place = (first + (a // PER) * stride) * FR_LIMBS + (a % PER) * PACKED
-                store_packed(out, place, s, a * ELEMENT)
+        for a in range(PER << k):
+            place = (first + (a // PER) * stride) * FR_LIMBS + (a % PER) * PACKED
+            store_packed(out, place, s, a * ELEMENT)
 
 
-TO_CONTAINER, THERE_AND_BACK = range(2)
+TO_CONTAINER, THERE, THERE_AND_BACK = range(3)
 
 
 @kernel
-def rows(out, data, s, dif_roots, dit_roots, table, shape, span):
+def rows(out, data, mate, s, dif_roots, dit_roots, table, shape, span):
     """The last pass of DIF over groups span[0] … span[1] of rows of 2^k elements; data is packed.
 
     shape is (k, bits, mode, step): 2^bits rows; step is the distance in words of the rows of adjacent bit-reversed numbers in
     a group. The group g has the rows of bit-reversed numbers g GROUP …; each is transformed, and element i multiplied by
     table_i. Modes:
 
-    TO_CONTAINER    elements go to natural order in the container out, fully reduced
-    THERE_AND_BACK  then the row goes through DIT and back to its place, packed
+    TO_CONTAINER    elements, less those of mate if there is one, then times table_i, go to natural order in the container out,
+                    fully reduced
+    THERE           the row goes back to its place, packed, element i where mate has it
+    THERE_AND_BACK  the row goes through DIT and back to its place, packed
     """
     k, bits, mode = shape[0], shape[1], shape[2]
     n = 1 << k
@@ -427,6 +431,11 @@ def rows(out, data, s, dif_roots, dit_roots, table, shape, span):
             for c in range(0, n, LANES):
                 load_tile(s, c * ROW + v * ELEMENT, data, ((row << k) + c) * FR_LIMBS, shape, 3)
         _dif(s, k, dif_roots)
+        if mate.size > 0:
+            for v in range(PER):
+                row = _reverse(item * GROUP + v * LANES, bits)
+                for c in range(0, n, LANES):
+                    sub_tile(s, c * ROW + v * ELEMENT, mate, ((row << k) + c) * FR_LIMBS, shape, 3)
         for i in range(n):
             for v in range(PER):
                 source = _reverse(i, k) * ROW + v * ELEMENT
@@ -437,6 +446,7 @@ def rows(out, data, s, dif_roots, dit_roots, table, shape, span):
                     scale(s, source, table, i * FIXED)
         if mode == THERE_AND_BACK:
             _dit(s, k, dit_roots)
+        if mode != TO_CONTAINER:
             for v in range(PER):
                 row = _reverse(item * GROUP + v * LANES, bits)
                 for c in range(0, n, LANES):
