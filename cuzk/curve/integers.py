@@ -1,9 +1,9 @@
-"""The last few hundred steps of a sum of points, on Python integers: where compiled code would cost more than it saves.
+"""The multiples of a point by powers of two, on Python integers: some hundred steps, once for a fixed base.
 
 Jacobian coordinates (X : Y : Z) = (X/Z², Y/Z³), Z = 0 at infinity. A coordinate is an integer (G1) or a pair of integers (G2);
 both fields give the same operations, so the formulas are written once. Sums are not reduced: only products are.
 
-Source  explicit-formulas database, short Weierstrass curves with a = 0, Jacobian: dbl-2009-l and madd-2007-bl.
+Source  explicit-formulas database, short Weierstrass curves with a = 0, Jacobian: dbl-2009-l.
 """
 
 from __future__ import annotations
@@ -86,24 +86,6 @@ def _double(f: _Fp, p: Jacobian) -> Jacobian:
     return x3, sub(mul(e, sub(d, x3)), times(8, mul(b, b))), times(2, mul(y, z))
 
 
-def _add_affine(f: _Fp, p: Jacobian, q: Jacobian) -> Jacobian:
-    """P + Q; the Z of Q is 1, or 0 at infinity."""
-    if q[2] == f.zero:
-        return p
-    if f.is_zero(p[2]):
-        return q
-    mul, sub = f.mul, f.sub
-    (x1, y1, z1), (x2, y2, _) = p, q
-    zz = mul(z1, z1)
-    h, r = sub(mul(x2, zz), x1), sub(mul(y2, mul(z1, zz)), y1)
-    if f.is_zero(h):
-        return _double(f, p) if f.is_zero(r) else (f.one, f.one, f.zero)
-    hh = mul(h, h)
-    hhh, v = mul(h, hh), mul(x1, hh)
-    x3 = sub(sub(mul(r, r), hhh), f.times(2, v))
-    return x3, sub(mul(r, sub(v, x3)), mul(y1, hhh)), mul(z1, h)
-
-
 def _read(f: _Fp, points_mont: U64) -> list[Jacobian]:
     """Points as Jacobian coordinates."""
     numbers, half = fp_ints(points_mont.reshape(-1, FP_LIMBS)), points_mont.shape[1] // (2 * FP_LIMBS)
@@ -132,22 +114,6 @@ def _write(f: _Fp, points: list[Jacobian], limbs: int) -> U64:
         numbers.append(f.write(f.mul(x, zi2)) + f.write(f.mul(y, f.mul(zi, zi2))))
     flat = [v for point in reversed(numbers) for v in point]
     return np.ascontiguousarray(fp_mont(flat)).reshape(-1, limbs)
-
-
-def horner(points_mont: U64) -> U64:
-    """Sum of 2^k P_k.
-
-    Shape   uint64[n, 12] (G1) or uint64[n, 24] (G2), affine, infinity all zeros; result uint64[12 or 24]
-    Domain  Montgomery
-    Cost    about 10 µs (G1) or 25 µs (G2) a point
-    Spec    spec.curve.Curve.multiexp
-    """
-    limbs = points_mont.shape[1]
-    f = _field(limbs)
-    total: Jacobian = (f.one, f.one, f.zero)
-    for p in reversed(_read(f, points_mont)):
-        total = _add_affine(f, _double(f, total), p)
-    return _write(f, [total], limbs)[0]
 
 
 def doublings(point_mont: U64, n: int) -> U64:

@@ -1,7 +1,7 @@
 """Integer side of multi-scalar multiplication: digits of scalars, and entries sorted by key into the groups that trees take.
 
 A keyed entry is `key << 1 | sign`, uint32, key 0 for "no entry". Sorting is by counting: `count` the keys, `measure` and
-`lay_out` the runs (longest first, LANES runs of equal length a group, keys of more than RUN entries in several pieces), then
+`lay_out` the runs (longest first, LANES runs of equal length a group, keys of more than `run` entries in several pieces), then
 `scatter` each entry straight to its interleaved place.
 """
 
@@ -13,7 +13,6 @@ from cuzk.field.lanes import LANES
 from cuzk.field.limbs import to_limbs
 from cuzk.field.params import R
 from cuzk.jit import kernel, shared
-from cuzk.kernels.tree_cpu import RUN
 
 SCALAR_LIMBS = 4
 _ORDER, _HALF = to_limbs([R], SCALAR_LIMBS)[0], to_limbs([R // 2], SCALAR_LIMBS)[0]
@@ -140,24 +139,25 @@ def count(counts, keyed, offset):
 
 @kernel
 def measure(histogram, counts):
-    """How many runs have each length, to histogram int64[RUN + 1]. Returns groups, entries (with fillers), long keys, pieces."""
-    for m in range(RUN + 1):
+    """How many runs have each length, to histogram int64[run + 1]. Returns groups, entries (with fillers), long keys, pieces."""
+    run = histogram.shape[0] - 1
+    for m in range(run + 1):
         histogram[m] = 0
     long_keys, pieces = 0, 0
     for i in range(counts.shape[0]):
         m = counts[i]
-        if m <= RUN:
+        if m <= run:
             histogram[m] += 1
         else:
-            full = m // RUN
-            histogram[RUN] += full
+            full = m // run
+            histogram[run] += full
             pieces += full
-            if m % RUN:
-                histogram[m % RUN] += 1
+            if m % run:
+                histogram[m % run] += 1
                 pieces += 1
             long_keys += 1
     groups, entries = 0, 0
-    for m in range(1, RUN + 1):
+    for m in range(1, run + 1):
         g = (histogram[m] + LANES - 1) // LANES
         groups += g
         entries += g * m * LANES
@@ -170,10 +170,11 @@ def lay_out(first, length, dest, position, piece_at, piece_key, long_first, coun
 
     Shape   first, length int64[groups]; dest int64[LANES groups], -1 for unused lanes; position int32[keys]: where the first
             entry of a key goes, or −1 − i for long key i, whose pieces are long_first[i].. of piece_at (positions)
-            and piece_key; piece p's sum goes to row keys + p; histogram int64[RUN + 1] is used up
+            and piece_key; piece p's sum goes to row keys + p; histogram int64[run + 1] is used up
     """
+    run = histogram.shape[0] - 1
     groups, at = 0, 0
-    for m in range(RUN, 0, -1):
+    for m in range(run, 0, -1):
         lane = groups * LANES
         for _ in range((histogram[m] + LANES - 1) // LANES):
             first[groups], length[groups] = at, m
@@ -185,17 +186,17 @@ def lay_out(first, length, dest, position, piece_at, piece_key, long_first, coun
     keys, long_keys, pieces = counts.shape[0], 0, 0
     for i in range(keys):
         m = counts[i]
-        if 0 < m <= RUN:
+        if 0 < m <= run:
             lane = histogram[m]
             histogram[m] = lane + 1
             dest[lane] = i
             position[i] = np.int32(first[lane // LANES] + lane % LANES)
-        elif m > RUN:
+        elif m > run:
             position[i] = np.int32(-1 - long_keys)
             long_first[long_keys] = pieces
             long_keys += 1
             while m > 0:
-                size = min(m, np.int32(RUN))
+                size = min(m, np.int32(run))
                 lane = histogram[size]
                 histogram[size] = lane + 1
                 dest[lane] = keys + pieces
@@ -206,7 +207,7 @@ def lay_out(first, length, dest, position, piece_at, piece_key, long_first, coun
 
 
 @kernel
-def scatter(entries, position, long_used, long_first, piece_at, keyed, offset, index, base):
+def scatter(entries, position, long_used, long_first, piece_at, keyed, offset, index, base, run):
     """Put each entry in its place: the row is index[k], or base + k if `index` is empty. `position` and `long_used` advance."""
     indexed = index.shape[0] > 0
     for k in range(keyed.shape[0]):
@@ -223,7 +224,7 @@ def scatter(entries, position, long_used, long_first, piece_at, keyed, offset, i
                 i = -1 - at
                 used = long_used[i]
                 long_used[i] = used + 1
-                entries[piece_at[long_first[i] + used // RUN] + LANES * (used % RUN)] = entry
+                entries[piece_at[long_first[i] + used // run] + LANES * (used % run)] = entry
 
 
 @kernel

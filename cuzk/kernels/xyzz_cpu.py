@@ -44,3 +44,28 @@ def _combine(name: str, curve: Formulas) -> Any:
 
 
 combine: dict[str, Any] = {"g1": _combine("g1", g1.CURVE), "g2": _combine("g2", g2.CURVE)}
+
+
+def _horner(name: str, curve: Formulas) -> Any:
+    field = curve.field
+    infinity, double, add_affine, to_affine = curve.infinity, curve.double, curve.add_affine, curve.to_affine
+
+    @kernel(variant=name)
+    def horner(out, points):
+        """Out = the affine sum of 2^k P_k.
+
+        Shape   out uint64[12 or 24] flat; points the same n times: affine, infinity all zeros
+        Domain  Montgomery, reduced
+        Cost    10 M + 8 S a point, 1 I
+        """
+        total = infinity
+        for k in range(len(points) // len(out) - 1, -1, -1):
+            total = add_affine(double(total), field.load(points, 2 * k), field.load(points, 2 * k + 1))
+        x, y = to_affine(total)
+        field.store(out, 0, x)
+        field.store(out, 1, y)
+
+    return horner
+
+
+horner: dict[str, Any] = {"g1": _horner("g1", g1.CURVE), "g2": _horner("g2", g2.CURVE)}

@@ -10,6 +10,7 @@ Source  Pippenger, On the evaluation of powers and monomials, SIAM J. Comput. 9 
 
 from __future__ import annotations
 
+import functools
 import math
 import queue
 from collections.abc import Callable
@@ -19,14 +20,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuzk import config, pages, workers
-from cuzk.curve.integers import horner
+from cuzk import config, workers
 from cuzk.errors import InternalError
 from cuzk.field.lanes import LANES
 from cuzk.field.limbs import FR_LIMBS, U8, U64, to_limbs
-from cuzk.kernels import msm_cpu
+from cuzk.kernels import msm_cpu, xyzz_cpu
 from cuzk.msm.rows import Reader, Rows, check_bytes, point_limbs, rows_to_mont
-from cuzk.msm.sums import Keyed, Summation
+from cuzk.msm.sums import Keyed, Summation, summations
 
 __all__ = ["msm", "sum_be", "sum_rows", "sum_selected"]
 
@@ -47,6 +47,7 @@ class Plan:
     tasks: list[tuple[int, int, int, int]]
 
 
+@functools.lru_cache(maxsize=64)
 def plan(n: int, threads: int, window: int | None = None) -> Plan:
     """The window width and the cut with the least work for the busiest thread, by a count of additions; or that of `window`.
 
@@ -113,37 +114,37 @@ def msm(
     if not len(rows):
         return np.zeros(point_limbs(rows.curve), np.uint64)
     cut = plan(len(rows), threads, window)
-    keyed = _digits(scalars_canon, cut, threads)
-    keyed[:, rows.infinite] = 0
-    scratch: queue.SimpleQueue[Summation] = queue.SimpleQueue()
-    for _ in range(min(threads, len(cut.tasks))):
-        scratch.put(Summation(rows.curve))
+    with summations(rows.curve, min(threads, len(cut.tasks))) as held:
+        scratch: queue.SimpleQueue[Summation] = queue.SimpleQueue()
+        for one in held:
+            scratch.put(one)
+        keyed = held[0].array("digits", cut.windows * len(rows), np.uint32).reshape(cut.windows, len(rows))
+        _digits(keyed, scalars_canon, cut, threads)
+        keyed[:, rows.infinite] = 0
 
-    def task(*bounds: int) -> tuple[U64, U32, U32, bool]:
-        mine = scratch.get()
-        try:
-            return _window_sums(mine, rows, keyed, cut, *bounds)
-        finally:
-            scratch.put(mine)
+        def task(*bounds: int) -> tuple[U64, U32, U32, bool]:
+            mine = scratch.get()
+            try:
+                return _window_sums(mine, rows, keyed, cut, *bounds)
+            finally:
+                scratch.put(mine)
 
-    parts = []
-    for part in workers.run(task, cut.tasks, threads):
-        parts.append(part)
-        if progress:
-            progress(len(parts) / len(cut.tasks))
-    return _combine(scratch.get(), parts)
+        parts = []
+        for part in workers.run(task, cut.tasks, threads):
+            parts.append(part)
+            if progress:
+                progress(len(parts) / len(cut.tasks))
+        return _combine(scratch.get(), parts)
 
 
-def _digits(scalars_canon: U64, cut: Plan, threads: int) -> U32:
+def _digits(keyed: U32, scalars_canon: U64, cut: Plan, threads: int) -> None:
     """Keyed entries of every window: |digit| << 1 | sign."""
-    keyed = pages.zeros((cut.windows, len(scalars_canon)), np.uint32)
     bias = to_limbs([sum(1 << (cut.c * w + cut.c - 1) for w in range(cut.windows - 1))], FR_LIMBS)[0]
 
     def digits(start: int, stop: int) -> None:
         msm_cpu.signed_digits(keyed, scalars_canon, bias, cut.c, start, stop)
 
     workers.over_ranges(digits, len(scalars_canon), 1 << 12, threads=threads)
-    return keyed
 
 
 def _window_sums(
@@ -183,7 +184,14 @@ def _combine(scratch: Summation, parts: list[tuple[U64, U32, U32, bool]]) -> U64
     keys = 2 + max((int(e.keyed.max()) >> 1 for e in entries if len(e.keyed)), default=0)
     sums, counts, _ = scratch.by_key(rows, entries, keys, infinite, "bits")
     sums[counts == 0] = 0
-    return horner(rows_to_mont(scratch.curve, sums[1:]))
+    return _horner(scratch.curve, sums[1:])
+
+
+def _horner(curve: str, rows: U64) -> U64:
+    """The point sum of 2^k P_k over rows."""
+    out = np.zeros(point_limbs(curve), np.uint64)
+    xyzz_cpu.horner[curve](out, rows_to_mont(curve, rows).reshape(-1))
+    return out
 
 
 def sum_rows(rows: Rows, threads: int | None = None, progress: Progress | None = None) -> U64:
@@ -250,23 +258,24 @@ def _sum_pieces(
     curve: str, piece: Callable[[Summation, int, int], tuple[U64, bool]], n: int, threads: int, progress: Progress | None
 ) -> U64:
     """Sum of the rows that `piece(scratch, start, stop)` makes of range(n), with whether they may be infinite, on all threads."""
-    scratch: queue.SimpleQueue[Summation] = queue.SimpleQueue()
-    for _ in range(threads):
-        scratch.put(Summation(curve))
+    with summations(curve, threads) as held:
+        scratch: queue.SimpleQueue[Summation] = queue.SimpleQueue()
+        for one in held:
+            scratch.put(one)
 
-    def task(start: int, stop: int) -> tuple[U64, bool]:
-        mine = scratch.get()
-        try:
-            return piece(mine, start, stop)
-        finally:
-            scratch.put(mine)
+        def task(start: int, stop: int) -> tuple[U64, bool]:
+            mine = scratch.get()
+            try:
+                return piece(mine, start, stop)
+            finally:
+                scratch.put(mine)
 
-    parts = []
-    bounds = workers.ranges(n, max(1, min(4 * threads, n // 4096)), LANES)
-    for part in workers.run(task, bounds, threads):
-        parts.append(part)
-        if progress:
-            progress(len(parts) / len(bounds))
-    together = np.concatenate([p[0] for p in parts])
-    sums, _ = scratch.get().all(together, np.arange(len(together), dtype=np.uint32), any(p[1] for p in parts))
-    return horner(rows_to_mont(curve, sums))
+        parts = []
+        bounds = workers.ranges(n, max(1, min(4 * threads, n // 4096)), LANES)
+        for part in workers.run(task, bounds, threads):
+            parts.append(part)
+            if progress:
+                progress(len(parts) / len(bounds))
+        together = np.concatenate([p[0] for p in parts])
+        sums, _ = scratch.get().all(together, np.arange(len(together), dtype=np.uint32), any(p[1] for p in parts))
+        return _horner(curve, sums)

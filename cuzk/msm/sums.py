@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +22,8 @@ from cuzk.kernels.tree_cpu import ENTRY_PADDING, FP_WORDS, RUN, Workspace, level
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 EVERY_ROW = np.zeros(0, np.uint32)
+_SHORTEST = 5  # its logarithm
+_KEPT = 1 << 26
 
 
 @functools.cache
@@ -36,6 +40,14 @@ def _constants(curve: str) -> U64:
     return level_constants(curve)
 
 
+def _run(total: int) -> int:
+    """The longest run in a sum of `total` entries by key; keys with more entries are cut.
+
+    A group has runs of one length, so each of the lengths wastes half a group of lanes in the mean: 3.5 run² lanes in all.
+    """
+    return RUN if LANES == 1 else min(RUN, 1 << max(_SHORTEST, total.bit_length() // 2 - 3))
+
+
 @dataclass(frozen=True)
 class Keyed:
     """Entries to be summed: keyed entry k (`key << 1 | sign`, key 0 for none) names row index[k], or base + k without index.
@@ -49,6 +61,25 @@ class Keyed:
     base: int = 0
 
 
+_idle: dict[str, list[Summation]] = {}
+
+
+@contextmanager
+def summations(curve: str, count: int) -> Iterator[list[Summation]]:
+    """Scratch for `count` threads, as it was left by an earlier sum where there is one: new pages cost time, most if two threads
+    wait for them together. What grew beyond _KEPT bytes is given up.
+    """
+    idle = _idle.setdefault(curve, [])
+    taken: list[Summation] = []
+    while len(taken) < count:
+        try:
+            taken.append(idle.pop())  # one step for other threads
+        except IndexError:
+            taken.append(Summation(curve))
+    yield taken
+    idle += [scratch for scratch in taken if scratch.held_bytes <= _KEPT]
+
+
 class Summation:
     """Scratch memory of one thread for the sums of one curve; results stay valid until the next sum."""
 
@@ -57,6 +88,11 @@ class Summation:
         self.words = row_words(curve)
         self._work = Workspace(curve)
         self._held: dict[str, npt.NDArray[Any]] = {}
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that named arrays take."""
+        return sum(array.nbytes for array in self._held.values())
 
     def array(self, name: str, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Scratch of at least `size` items, kept under `name`; contents are left over from before."""
@@ -82,7 +118,7 @@ class Summation:
         Alias    out and counts are scratch kept under `name`
         """
         total = sum(len(e.keyed) for e in entries)
-        out = self.array(f"{name} rows", (keys + 2 * (total // RUN) + 8) * self.words, np.uint64)
+        out = self.array(f"{name} rows", (keys + 9 * total // (4 * _run(total)) + 8) * self.words, np.uint64)
         counts = self.array(f"{name} counts", keys, np.int32)
         infinite = self._sum(out, 0, rows.reshape(-1), entries, counts, infinite)
         return out[: keys * self.words].reshape(keys, self.words), counts, infinite
@@ -124,7 +160,8 @@ class Summation:
         counts[:] = 0
         for e in entries:
             msm_cpu.count(counts, e.keyed, e.offset)
-        histogram = np.zeros(RUN + 1, np.int64)
+        run = _run(sum(len(e.keyed) for e in entries))
+        histogram = np.zeros(run + 1, np.int64)
         groups, size, long_keys, pieces = msm_cpu.measure(histogram, counts)
         first, length = self.array("first", groups, np.int64), self.array("length", groups, np.int64)
         dest, sorted_entries = (
@@ -136,7 +173,7 @@ class Summation:
         long_first, long_used = np.zeros(long_keys, np.int64), np.zeros(long_keys, np.int64)
         msm_cpu.lay_out(first, length, dest, position, piece_at, piece_key, long_first, counts, histogram)
         for e in entries:
-            msm_cpu.scatter(sorted_entries, position, long_used, long_first, piece_at, e.keyed, e.offset, e.index, e.base)
+            msm_cpu.scatter(sorted_entries, position, long_used, long_first, piece_at, e.keyed, e.offset, e.index, e.base, run)
         msm_cpu.fill_lanes(sorted_entries, first, length, dest)
         if spare:
             dest[dest >= keys] += spare

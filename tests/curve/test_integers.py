@@ -1,4 +1,4 @@
-"""Sums and doublings on Python integers against the specification."""
+"""Doublings on Python integers against the specification."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuzk.curve.integers import doublings, horner
+from cuzk.curve.integers import doublings
 from cuzk.field.limbs import fp_mont
 from cuzk.field.params import R
 from cuzk.spec import curve as spec
@@ -26,21 +26,6 @@ def container(curve: str, point: Any) -> Any:
 @pytest.fixture(params=TWINS)
 def curve(request: pytest.FixtureRequest) -> str:
     return request.param
-
-
-def test_horner(curve: str, draw: Draw) -> None:
-    """Random points, with infinities, and cases in which the running sum meets its own value or its negative."""
-    twin = TWINS[curve][0]
-    g = twin.generator
-    random = [None if draw.random.randrange(4) == 0 else twin.mul(g, draw.random.randrange(R)) for _ in range(9)]
-    equal = [twin.double(g), g]  # 2 g + 2 g
-    opposite = [twin.neg(twin.double(g)), g]  # 2 g − 2 g
-    for points in (random, equal, opposite, [g], [None], [None, None, g], [g, None, None], [*opposite, None, g], [g, *equal]):
-        expected = None
-        for k, p in enumerate(points):
-            expected = twin.add(expected, twin.mul(p, 1 << k))
-        got = horner(np.stack([container(curve, p) for p in points]))
-        assert (got == container(curve, expected)).all()
 
 
 def test_doublings(curve: str, draw: Draw) -> None:
