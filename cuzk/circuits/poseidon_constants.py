@@ -12,8 +12,11 @@ Source  Grassi et al., Poseidon (USENIX Security 2021), appendices B and F; argu
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from cuzk.field.params import R
 
@@ -28,6 +31,7 @@ FIELD_BITS = R.bit_length()
 _STATE_BITS = 80
 _TAPS = (0, 13, 23, 38, 51, 62)
 _STRIDE = _STATE_BITS - max(_TAPS)  # so many steps do not depend on each other
+_MIXING = 160  # first bits, which are not used
 
 
 def merkle_tag(arity: int) -> int:
@@ -35,8 +39,8 @@ def merkle_tag(arity: int) -> int:
     return (1 << arity) - 1
 
 
-def _grain(arity: int) -> Iterator[int]:
-    """Bits of the Grain LFSR after the 160 that only mix."""
+def _grain(arity: int, count: int) -> npt.NDArray[np.uint8]:
+    """The first `count` bits of the Grain LFSR after those that only mix."""
     fields = (
         (2, 1),
         (4, 1),
@@ -47,34 +51,34 @@ def _grain(arity: int) -> Iterator[int]:
         (30, (1 << 30) - 1),
     )
     text = "".join(f"{value:0{width}b}" for width, value in fields)
-    state = int(text[::-1], 2)  # element i is bit i
-    skip = 160
-    while True:
-        new = 0
+    bits, have, apart = int(text[::-1], 2), _STATE_BITS, 1  # bit i is element i, the state first
+    wanted = _STATE_BITS + _MIXING + count
+    while have < wanted:
+        # Squaring the polynomial gives a recurrence with all distances doubled, and so on: many bits in one step.
+        while 2 * apart * _STATE_BITS <= have:
+            apart *= 2
+        new, first = 0, have - apart * _STATE_BITS
         for tap in _TAPS:
-            new ^= state >> tap
-        new &= (1 << _STRIDE) - 1
-        state = state >> _STRIDE | new << (_STATE_BITS - _STRIDE)
-        for i in range(_STRIDE):
-            if skip:
-                skip -= 1
-            else:
-                yield new >> i & 1
+            new ^= bits >> (first + apart * tap)
+        bits |= (new & ((1 << apart * _STRIDE) - 1)) << have
+        have += apart * _STRIDE
+    octets = np.frombuffer(bits.to_bytes(have // 8 + 1, "little"), np.uint8)
+    return np.unpackbits(octets, bitorder="little")[wanted - count : wanted]
 
 
 def round_constants(arity: int) -> Vector:
     """(RF + RP)·t elements; number R·t + i is for round R, element i. Values ≥ r are thrown away."""
-    bits = _grain(arity)
-    # Of each pair of bits the second is taken if the first is one.
-    taken = (second for first, second in zip(bits, bits, strict=False) if first)
     constants: Vector = []
-    while len(constants) < (FULL_ROUNDS + PARTIAL_ROUNDS[arity]) * (arity + 1):
-        value = 0
-        for _ in range(FIELD_BITS):
-            value = value << 1 | next(taken)
-        if value < R:
-            constants.append(value)
-    return constants
+    wanted = draws = (FULL_ROUNDS + PARTIAL_ROUNDS[arity]) * (arity + 1)
+    while len(constants) < wanted:
+        draws += draws // 4  # a tenth of the values is thrown away
+        pairs = _grain(arity, 4 * FIELD_BITS * draws).reshape(-1, 2)
+        # Of each pair of bits the second is taken if the first is one.
+        taken = pairs[pairs[:, 0] == 1, 1]
+        values = taken[: len(taken) // FIELD_BITS * FIELD_BITS].reshape(-1, FIELD_BITS)
+        octets = np.packbits(values[:, ::-1], axis=1, bitorder="little")
+        constants = [v for row in octets if (v := int.from_bytes(row.tobytes(), "little")) < R]
+    return constants[:wanted]
 
 
 def _vec_mat(v: Sequence[int], m: Square) -> Vector:

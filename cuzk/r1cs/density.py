@@ -23,15 +23,19 @@ class Densities(NamedTuple):
 
 def _used(matrix: Matrix) -> list[U32]:
     """The indices that occur in a matrix, for each tag."""
-    refs = np.unique(matrix.cols)
-    return [refs[refs >> np.uint32(TAG_SHIFT) == tag] & np.uint32(INDEX_MASK) for tag in range(4)]
+    tags, indices, found = matrix.cols >> np.uint32(TAG_SHIFT), matrix.cols & np.uint32(INDEX_MASK), []
+    for tag in range(4):
+        mine = indices[tags == tag]
+        flags = np.zeros(int(mine.max(initial=0)) + 1, np.bool_)
+        flags[mine] = True
+        found.append(np.flatnonzero(flags).astype(np.uint32))
+    return found
 
 
-def _mark(shape: Shape, stage: Stage, name: str, prologue: Bools, aux: Bools, inputs: Bools) -> None:
-    """Set the entries of all variables that occur in matrix `name` of one stamp of a stage. `inputs` has ONE first."""
+def _mark(shape: Shape, stage: Stage, used: list[list[U32]], prologue: Bools, aux: Bools, inputs: Bools) -> None:
+    """Set the entries of all variables that one stamp of a stage has, `used` in each template. `inputs` has ONE first."""
     local = local_positions(shape)
     port_aux, port_in_prologue = port_positions(shape, stage)
-    used = [_used(getattr(t, name)) for t in shape.templates]
     for s, number in enumerate(stage.template):
         mine, (bits, elems) = used[number], local[number]
         aux[bits[mine[LOCAL_BIT]] + stage.aux[s]] = True
@@ -45,13 +49,14 @@ def _mark(shape: Shape, stage: Stage, name: str, prologue: Bools, aux: Bools, in
 
 def _of_matrix(shape: Shape, name: str) -> tuple[Bools, Bools]:
     """(inputs, aux) that occur in one matrix."""
+    used = [_used(getattr(t, name)) for t in shape.templates]
     prologue = np.zeros(shape.prologue.aux_total, np.bool_)
     inputs = np.zeros(1 + shape.prologue.inputs, np.bool_)
-    _mark(shape, shape.prologue, name, prologue, prologue, inputs)
+    _mark(shape, shape.prologue, used, prologue, prologue, inputs)
     stamp = np.zeros(shape.repeated.aux_total, np.bool_)
     stamp_inputs = np.zeros(1 + shape.repeated.inputs, np.bool_)
     if shape.repeats:
-        _mark(shape, shape.repeated, name, prologue, stamp, stamp_inputs)
+        _mark(shape, shape.repeated, used, prologue, stamp, stamp_inputs)
         inputs[0] |= stamp_inputs[0]
     return (
         np.concatenate([inputs, np.tile(stamp_inputs[1:], shape.repeats)]),

@@ -242,27 +242,32 @@ def _code(template: Template, slots: _Slots) -> _Program:
     instructions: list[tuple[int, ...]] = []
     words: list[U32] = []
     n_words = n_logic = 0
-    for i, j in zip(starts, np.append(starts, len(ops))[1:], strict=True):
-        op, arg = ops[i], args[ptr[i] : ptr[i + 1]]
+    # Names of an enumeration are slow to look up, and there are thousands of instructions.
+    logic_code, sum_code, bits_code, sums, bits = int(Code.LOGIC), int(Code.SUM), int(Code.BITS), int(Op.SUM), int(Op.BITS)
+    hints = {int(Op.HINT_BIT): int(Code.HINT_BIT), int(Op.HINT_ELEM): int(Code.HINT_ELEM)}
+    solves = {int(Op.SOLVE): int(Code.SOLVE), int(Op.SOLVE_INPUT): int(Code.SOLVE_INPUT)}
+    first = starts.tolist()
+    for i, j in zip(first, [*first, len(ops)][1:], strict=True):
+        op, arg = int(ops[i]), args[ptr[i] : ptr[i + 1]]
         if is_logic[i]:
-            instructions.append((Code.LOGIC, int(j - i), n_logic))
-            n_logic += int(j - i)
-        elif op == Op.SUM:
+            instructions.append((logic_code, j - i, n_logic))
+            n_logic += j - i
+        elif op == sums:
             count = int(arg[3])
-            instructions.append((Code.SUM, int(arg[0]), int(arg[1]), int(arg[2]), count, n_words))
+            instructions.append((sum_code, int(arg[0]), int(arg[1]), int(arg[2]), count, n_words))
             words.append(arg[4 : 4 + 32 * count])
             n_words += count
-        elif op == Op.BITS:
+        elif op == bits:
             kind, slot = slots.of(arg[1:2])
             if kind[0] != ELEM:
                 raise InternalError("BITS of what is no element")
-            instructions.append((Code.BITS, int(arg[0]), int(slot[0])))
-        elif op in (Op.HINT_BIT, Op.HINT_ELEM):
-            instructions.append((Code.HINT_BIT if op == Op.HINT_BIT else Code.HINT_ELEM, int(arg[0])))
-        elif op in (Op.SOLVE, Op.SOLVE_INPUT):
-            instructions.append((Code.SOLVE if op == Op.SOLVE else Code.SOLVE_INPUT,))
+            instructions.append((bits_code, int(arg[0]), int(slot[0])))
+        elif op in hints:
+            instructions.append((hints[op], int(arg[0])))
+        elif op in solves:
+            instructions.append((solves[op],))
         else:
-            raise InternalError("a template has an unknown operation", got=int(op))
+            raise InternalError("a template has an unknown operation", got=op)
     refs = np.concatenate(words) if words else np.zeros(0, np.uint32)
     slot, negated = slots.operands(refs)
     masks = (negated.reshape(-1, 32) << np.arange(32)).sum(axis=1).astype(np.uint32)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cuzk.circuits.template import STAGE_ELEM, TAG_SHIFT, U8, Shape, Stage
 from cuzk.errors import InternalError
@@ -156,12 +158,12 @@ def _forms(flats: list[Flat], shape: Shape) -> Forms:
 def _rows(flats: list[Flat], shape: Shape, narrow: bool) -> Rows:
     keys = np.concatenate([f.pattern_keys for f in flats])
     general = np.concatenate([f.is_general for f in flats])
-    halves = [np.unique(keys[:, k], return_inverse=True) for k in range(3)]
+    halves = [_numbered(keys[:, k]) for k in range(3)]
     na, nb, nc = (len(values) for values, _ in halves)
-    ia, ib, ic = (inverse.astype(np.int64) for _, inverse in halves)
+    ia, ib, ic = (inverse for _, inverse in halves)
     joint = (ia * nb + ib) * nc + ic
     joint[general] = na * nb * nc
-    found, number = np.unique(joint, return_inverse=True)
+    found, number = _numbered(joint)
     number = np.where(general, 0, number + 1)
     if len(found) + 1 > 1 << 16:
         raise InternalError("too many kinds of bit rows")
@@ -180,6 +182,12 @@ def _rows(flats: list[Flat], shape: Shape, narrow: bool) -> Rows:
         fr_mont(values),
         np.concatenate([np.flatnonzero(f.is_general) for f in flats]).astype(np.int64),
     )
+
+
+def _numbered(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], I64]:
+    """The different values, of which there are few, ascending, and the number of each."""
+    found = np.unique(values)
+    return found, np.searchsorted(found, values).astype(np.int64)
 
 
 def _values(key: int, bits: int, coefficients: list[int]) -> list[int]:
