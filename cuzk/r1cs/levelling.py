@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from cuzk.circuits.template import COEFF_MINUS_ONE, COEFF_ONE, INDEX_MASK, PROLOGUE_BIT, STAGE_ELEM, TAG_SHIFT, Shape, Stage
-from cuzk.errors import InternalError
 from cuzk.field import fr_cuda
 from cuzk.kernels import levels as form
 from cuzk.kernels.flat import FIRST_BIT, FIRST_ELEM, I64, U16, Code, Placed
@@ -16,6 +15,7 @@ from cuzk.kernels.levels import GROUP, IS_SLOT, KINDS, NEGATED, NO_PRODUCT, NONE
 from cuzk.kernels.program_cuda import SHARED
 from cuzk.kernels.rows_cuda import PATTERN_SHARED
 from cuzk.kernels.segment_cuda import PAD, THREADS
+from cuzk.r1cs import chains
 from cuzk.r1cs.packing import Packed, pack
 
 _WORD = 32  # bits that one copy moves
@@ -49,9 +49,8 @@ def level(shape: Shape) -> Levelled | None:
     made = [_Variant(packed, v) for v in range(len(packed.tables.variants.bits))]
     if not _fit(packed, made):
         return None
-    prologue, repeated = (
-        _stages(packed, stage, placed) for stage, placed in ((shape.prologue, packed.prologue), (shape.repeated, packed.repeated))
-    )
+    stages = (shape.prologue, packed.prologue), (shape.repeated, packed.repeated)
+    prologue, repeated = (_stages(packed, made, stage, placed) for stage, placed in stages)
     return Levelled(_items(packed, made), prologue, repeated, _rows(packed))
 
 
@@ -218,6 +217,12 @@ class _Variant:
             found.append((coeff | kinds.get(coeff, Term.PRODUCT) << 16, slot))
         return found
 
+    @property
+    def cost(self) -> int:
+        """Cycles of a block that runs it, very roughly: they decide what runs beside what, and no value."""
+        levels = [len(set(of)) for of in self.of]
+        return 4000 + 200 * self.levels + 400 * levels[form.SUMS] + 900 * levels[form.SOLVES] + 1300 * levels[form.GROUPS]
+
     def sorted(self, kind: int, words: int) -> tuple[I64, I64]:
         """The items of a kind by level, and how many each level from 1 on has."""
         of = np.array(self.of[kind], np.int64)
@@ -297,7 +302,7 @@ def _variants(packed: Packed, made: list[_Variant]) -> U32:
     return table
 
 
-def _stages(packed: Packed, stage: Stage, placed: Placed) -> Stages:
+def _stages(packed: Packed, made: list[_Variant], stage: Stage, placed: Placed) -> Stages:
     """Segments with their ports, bits first, and chains."""
     tag = stage.ports >> TAG_SHIFT
     is_elem, outside = tag & STAGE_ELEM, tag >= PROLOGUE_BIT
@@ -306,58 +311,22 @@ def _stages(packed: Packed, stage: Stage, placed: Placed) -> Stages:
     ports = (stage.ports & np.uint32(INDEX_MASK) | flags)[np.lexsort((is_elem, of))].astype(np.uint32)
     columns = (placed.variant, placed.row, placed.bit, placed.elem, placed.input, placed.hint_bit, placed.hint_elem)
     segments = np.stack([*columns, placed.port_ptr[:-1]], axis=1).astype(np.uint32)
-    chain_ptr, chains, phases = _chains(_producers(stage, placed))
+    costs = [one.cost for one in made]
+    found = chains.chains(chains.producers(stage, placed), [costs[v] for v in placed.variant.tolist()])
+    lengths = [len(chain.segments) for chain in found]
+    order = np.array([s for chain in found for s in chain.segments], np.uint32)
+    of_phase = [chain.phase for chain in found]
+    phases = tuple(of_phase.count(k) for k in range(max(of_phase, default=-1) + 1))
     variants = packed.tables.variants
     general = (variants.general_end - variants.general)[placed.variant]
     pattern = variants.rows[placed.variant] - general
-    return Stages(segments, ports, chain_ptr, chains, _largest_first(pattern), _largest_first(general), phases)
+    chain_ptr = np.cumsum([0, *lengths]).astype(np.uint32)
+    return Stages(segments, ports, chain_ptr, order, _largest_first(pattern), _largest_first(general), phases)
 
 
 def _largest_first(sizes: I64) -> U32:
     order = np.argsort(-sizes, kind="stable")
     return order[sizes[order] > 0].astype(np.uint32)
-
-
-def _producers(stage: Stage, placed: Placed) -> list[list[int]]:
-    """For each segment the segments of its stage that its ports name."""
-    tag, index = stage.ports >> TAG_SHIFT, (stage.ports & INDEX_MASK).astype(np.int64)
-    of = np.repeat(np.arange(len(placed.variant)), np.diff(placed.port_ptr))
-    # An empty segment starts where the next one starts: the last of them owns what is there.
-    owner = np.where(
-        tag & STAGE_ELEM,
-        np.searchsorted(placed.elem, index, side="right") - 1,
-        np.searchsorted(placed.bit, index, side="right") - 1,
-    )
-    local = tag < PROLOGUE_BIT
-    found: list[list[int]] = [[] for _ in placed.variant]
-    for segment, producer in np.unique(np.stack([of[local], owner[local]], axis=1), axis=0).tolist():
-        if producer >= segment:
-            raise InternalError("a segment takes what a later one makes", where=stage.names[segment])
-        found[segment].append(producer)
-    return found
-
-
-def _chains(producers: list[list[int]]) -> tuple[U32, U32, tuple[int, ...]]:
-    """Chains by phase: a segment joins the chain of all its producers in their last phase, or starts one a phase later."""
-    chain_of: list[int] = []
-    phase_of: list[int] = []  # of each chain
-    members: list[list[int]] = []
-    for segment, made_by in enumerate(producers):
-        chains = {chain_of[p] for p in made_by}
-        last = max((phase_of[c] for c in chains), default=-1)
-        late = [c for c in chains if phase_of[c] == last]
-        if len(late) != 1:
-            late = [len(members)]
-            members.append([])
-            phase_of.append(last + 1)
-        chain_of.append(late[0])
-        members[late[0]].append(segment)
-    # Long chains first, so that short ones fill the gaps.
-    order = sorted(range(len(members)), key=lambda c: (phase_of[c], -len(members[c])))
-    lengths = [len(members[c]) for c in order]
-    phases = tuple(phase_of.count(k) for k in range(max(phase_of, default=-1) + 1))
-    flat = [s for c in order for s in members[c]]
-    return np.cumsum([0, *lengths]).astype(np.uint32), np.array(flat, np.uint32), phases
 
 
 def _rows(packed: Packed) -> RowItems:
