@@ -57,8 +57,8 @@ from cuzk.kernels.segment_cuda import (
     word_at,
 )
 
-# Shared memory of a block: three blocks a multiprocessor. Shapes that need more are none for a card.
-SHARED = 72 << 10
+# Shared memory of a block: four blocks a multiprocessor. Shapes that need more are none for a card.
+SHARED = 52 << 10
 _PLAIN_ONE, _ZERO = constants([1] + [0] * (fr.LIMBS - 1)), constants([0] * fr.LIMBS)
 _WARP = warp.SIZE
 _HINT_BITS, _HINT_ELEM = int(Copy.HINT_BITS), int(Copy.HINT_ELEM)
