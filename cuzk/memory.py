@@ -6,9 +6,11 @@ import re
 import resource
 import sys
 
+from cuzk import config
 from cuzk.circuits.template import Shape
 from cuzk.errors import ResourceError, UsageError
 
+_WINDOWS = 16  # of a large multi-exponentiation; more threads share windows
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -23,15 +25,15 @@ def parse_bytes(text: str, where: str) -> int:
 def predicted_peak(shape: Shape) -> int:
     """Bytes of resident memory at the peak of one proof on a CPU, parameters in the page cache not counted.
 
-    The peak is either in the quotient (three vectors of the domain, plus one in lane layout) or in the multi-exponentiation of h
-    (one row of 128 bytes a point, scalars, digits, and the 96 bytes of the parameter file that the system counts as ours).
+    The points of h, a row of 128 bytes each and the 96 bytes of the parameter file that the system counts as ours, are there
+    beside either the quotient's three vectors of the domain, with one pass's scratch, or the scalars, and the digits and sorted
+    entries of each thread that has a window of its own.
     """
     domain = 1 << shape.domain_log2
     program = 400 << 20  # interpreter, compiler, code
     static = shape.num_bits * 13 + shape.num_elems * 80
-    quotient = domain * (3 * 32 + 2 * 40)
-    multi_exponentiation = domain * (128 + 32 + 4 * 16 + 8 + 96)
-    return program + static + max(quotient, multi_exponentiation)
+    quotient, multi_exponentiation = 3 * 32, 32 + 8 * min(config.thread_count(), _WINDOWS)
+    return program + static + domain * (128 + 96 + max(quotient, multi_exponentiation))
 
 
 def predicted_peak_beside_cards(shape: Shape, synthesize: bool = True) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from cuzk.groth16 import prove as groth16
 from cuzk.groth16.proof import PROOF_BYTES, Proof
 from cuzk.groth16.verify import verify
 from cuzk.memory import parse_bytes, predicted_peak, predicted_peak_beside_cards, refuse_over
+from cuzk.msm.rows import rows_from_be
 from cuzk.parameters import policy, resident
 from cuzk.progress import Progress
 from cuzk.r1cs import evaluation, explicit
@@ -372,6 +374,10 @@ def _prove_partitions(
     proofs = []
     key = job.parameters
     assert isinstance(key, policy.Parameters)  # others are made on cards
+    # One thread turns the H query into rows while this one does what a single thread has to do.
+    beside = ThreadPoolExecutor(1, thread_name_prefix="h_rows")
+    h_rows = beside.submit(rows_from_be, "g1", key.h_be, threads=1)
+    beside.shutdown(wait=False)
     made = _explicit(job, settings, timer)
     with timer.phase("prep_msm"):
         where = groth16.queries(job.shape)
@@ -380,7 +386,7 @@ def _prove_partitions(
             timer.partition = k
             try:
                 values, rows = _synthesis(job, k, settings, made, timer)
-                proof = groth16.prove(job.shape, values, key, where, *scalars[k], timer, progress, settings, rows)
+                proof = groth16.prove(job.shape, values, key, where, *scalars[k], timer, progress, settings, rows, h_rows.result)
                 del values
                 with timer.phase("verify"):
                     encoded = proof.encode()

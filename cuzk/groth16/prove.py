@@ -25,7 +25,7 @@ from cuzk.groth16.proof import Proof
 from cuzk.groth16.quotient import quotient
 from cuzk.kernels.vector_cpu import to_canonical
 from cuzk.msm.pippenger import msm, plan, sum_be
-from cuzk.msm.rows import rows_from_be
+from cuzk.msm.rows import Rows, rows_from_be
 from cuzk.ntt import Domain
 from cuzk.pages import zeros
 from cuzk.progress import Progress
@@ -117,10 +117,12 @@ def prove(
     progress: Progress,
     settings: Settings = DEFAULTS,
     rows: list[U64] | None = None,
+    h_rows: Callable[[], Rows] | None = None,
 ) -> Proof:
     """One proof for given r and s (canonical integers below the group order).
 
-    `rows` are A·z, B·z, C·z as long as the domain with zeros behind the shape's rows, if they are there already.
+    `rows` are A·z, B·z, C·z as long as the domain with zeros behind the shape's rows, if they are there already; `h_rows` gives
+    the points of the H query, if somebody makes them beside.
 
     Domain  witness and rows in Montgomery form; the key's points as in the file
     Alias   `rows` is emptied and its arrays consumed
@@ -133,7 +135,7 @@ def prove(
         progress.advance(WEIGHTS[name], name)
 
     domain = Domain(shape.domain_log2)
-    h = _h_sum(shape, witness, key, domain, timer, step, settings, rows)
+    h = _h_sum(shape, witness, key, domain, timer, step, settings, rows, h_rows)
     l, a0, b1, b2 = _query_sums(shape, witness, key, where, timer, step, settings)
     with timer.phase("assemble"):
         proof = assemble(key.vk, h, l, a0, b1, b2, r, s)
@@ -150,6 +152,7 @@ def _h_sum(
     step: Callable[[str], None],
     settings: Settings,
     rows: list[U64] | None,
+    h_rows: Callable[[], Rows] | None,
 ) -> U64:
     """The sum over the H query: row values, their check, the quotient, its multi-exponentiation."""
     if rows is None:
@@ -172,7 +175,8 @@ def _h_sum(
         del a, b, c
         step("ntt_h")
     with timer.phase("msm_h"):
-        h = msm(rows_from_be("g1", key.h_be), h_canon, window=_window(settings, domain))
+        points = rows_from_be("g1", key.h_be) if h_rows is None else h_rows()
+        h = msm(points, h_canon, window=_window(settings, domain), consume=True)
         del h_canon
         step("msm_h")
     return h

@@ -16,7 +16,7 @@ from cuzk.jit import kernel, shared
 
 SCALAR_LIMBS = 4
 _ORDER, _HALF = to_limbs([R], SCALAR_LIMBS)[0], to_limbs([R // 2], SCALAR_LIMBS)[0]
-_STRIP = 256  # scalars whose digits are cut together, so that the compiler can use vectors
+STRIP = 256  # scalars whose words stand together, so that the compiler can use vectors
 
 
 @shared
@@ -40,23 +40,20 @@ def _subtract(out, x, y):
 
 
 @kernel
-def signed_digits(keyed, scalars_canon, bias, c, start, stop):
-    """Cut scalars into signed digits of c bits: s = ± sum over w of digit_w 2^(c w), |digit_w| <= 2^(c - 1).
+def prepare(prepared, scalars_canon, bias, start, stop):
+    """Scalars start..stop as `signed_digits` reads them: s = ± v, with v plus `bias` and, in the top bit, the sign.
 
-    Shape   keyed uint32[windows, n], scalars_canon uint64[n, 4]; entries start..stop of each row are written as keyed entries
-    Range   any scalar below 2^256, taken modulo r; windows * c >= 255; bias: sum of 2^(c w + c - 1) over all windows but the last
-    Cost    reads 32 bytes, writes 4 windows bytes a scalar
+    Shape   scalars_canon uint64[n, 4]; prepared flat uint64[4 n], may be the same memory: word j of a strip of STRIP scalars
+            (fewer in the last one) before word j + 1 of it; start a multiple of STRIP
+    Range   any scalar below 2^256, taken modulo r; bias: sum of 2^(c w + c - 1) over all windows w of c bits but the last
 
     The smaller of s and r − s is taken, with its sign; adding `bias` and subtracting 2^(c - 1) from each digit but the last gives
     signed digits without carries.
     """
-    windows = keyed.shape[0]
-    mask, middle = np.uint64((1 << c) - 1), np.int64(1 << (c - 1))
-    strip = np.zeros((SCALAR_LIMBS + 1, _STRIP), np.uint64)  # the last row stays 0: no sum reaches 2^256
-    sign = np.empty(_STRIP, np.uint32)
+    strip = np.empty((SCALAR_LIMBS, STRIP), np.uint64)
     v = np.empty(SCALAR_LIMBS, np.uint64)
-    for k0 in range(start, stop, _STRIP):
-        m = min(_STRIP, stop - k0)
+    for k0 in range(start, stop, STRIP):
+        m = min(STRIP, stop - k0)
         for k in range(m):
             for j in range(SCALAR_LIMBS):
                 v[j] = scalars_canon[k0 + k, j]
@@ -65,25 +62,49 @@ def signed_digits(keyed, scalars_canon, bias, c, start, stop):
             negative = _not_below(v, _HALF)
             if negative:
                 _subtract(v, _ORDER, v)
-            sign[k] = np.uint32(negative)
             carry = np.uint64(0)
             for j in range(SCALAR_LIMBS):
                 s = v[j] + bias[j]
                 t = s + carry
                 carry = np.uint64(s < v[j]) | np.uint64(t < s)
                 strip[j, k] = t
-        for w in range(windows):
-            q, s = (w * c) >> 6, np.uint64((w * c) & 63)
-            low, high = strip[q], strip[q + 1]
-            up = np.uint64(64) - s
-            less = middle if w < windows - 1 else np.int64(0)
-            row = keyed[w]
+            strip[SCALAR_LIMBS - 1, k] |= np.uint64(negative) << np.uint64(63)
+        for j in range(SCALAR_LIMBS):
             for k in range(m):
-                x = low[k] >> s
-                if s:
-                    x |= high[k] << up
-                digit = np.int64(x & mask) - less
-                row[k0 + k] = np.uint32(abs(digit) << 1) | (sign[k] ^ np.uint32(digit < 0))
+                prepared[SCALAR_LIMBS * k0 + j * m + k] = strip[j, k]
+
+
+@kernel
+def signed_digits(keyed, prepared, c, windows, w, start, stop):
+    """Digits of c bits of window w of prepared scalars start..stop, as keyed entries: s = ± sum of digit_w 2^(c w).
+
+    Shape   keyed uint32[stop − start]; prepared from `prepare`; start a multiple of STRIP, stop one or the number of scalars
+    Range   windows * c >= 255; |digit_w| <= 2^(c − 1)
+    Cost    reads 16 to 24 bytes, writes 4 bytes a scalar
+    """
+    last = SCALAR_LIMBS - 1
+    q, s = (w * c) >> 6, np.uint64((w * c) & 63)
+    up, mask, one = np.uint64(64) - s, np.uint64((1 << c) - 1), np.uint64(1)
+    less = np.int64(1 << (c - 1)) if w < windows - 1 else np.int64(0)
+    plain = ~np.uint64(0)
+    no_sign = plain >> one
+    n = prepared.shape[0] // SCALAR_LIMBS
+    for k0 in range(start, stop, STRIP):
+        m = min(STRIP, n - k0)
+        low = prepared[SCALAR_LIMBS * k0 + q * m :]
+        top = prepared[SCALAR_LIMBS * k0 + last * m :]
+        out = keyed[k0 - start :]
+        keep = no_sign if q == last else plain
+        if s and q < last:
+            high = prepared[SCALAR_LIMBS * k0 + (q + 1) * m :]
+            keep_high = no_sign if q + 1 == last else plain
+            for k in range(m):
+                digit = np.int64(((low[k] >> s) | ((high[k] & keep_high) << up)) & mask) - less
+                out[k] = np.uint32(abs(digit) << 1) | (np.uint32(top[k] >> np.uint64(63)) ^ np.uint32(digit < 0))
+        else:
+            for k in range(m):
+                digit = np.int64(((low[k] & keep) >> s) & mask) - less
+                out[k] = np.uint32(abs(digit) << 1) | (np.uint32(top[k] >> np.uint64(63)) ^ np.uint32(digit < 0))
 
 
 @kernel

@@ -84,7 +84,7 @@ def _tasks(n: int, windows: int, threads: int) -> list[tuple[int, int, int, int]
     if rest:
         pieces = max(1, min(threads // math.gcd(threads, rest), -(-2 * threads // rest), n // _BATCH))
         for w in range(windows - rest, windows):
-            bounds += [(w, w + 1, k0, k1) for k0, k1 in workers.ranges(n, pieces)]
+            bounds += [(w, w + 1, k0, k1) for k0, k1 in workers.ranges(n, pieces, msm_cpu.STRIP)]
     return bounds
 
 
@@ -100,13 +100,15 @@ def msm(
     threads: int | None = None,
     progress: Progress | None = None,
     window: int | None = None,
+    consume: bool = False,
 ) -> U64:
     """Sum of s_i P_i, complete: equal, opposite and infinite points and all scalars are allowed. `window`: see `plan`.
 
     Shape   scalars_canon uint64[n, 4]; result uint64[12] (G1) or uint64[24] (G2), affine, infinity all zeros
     Domain  scalars canonical; result Montgomery
     Range   any scalar below 2^256, taken modulo r: the points must be in the subgroup of order r
-    Cost    about n * 255 / c additions of 5 M + 1 S; 4 * 255 / c bytes a point of scratch
+    Cost    about n * 255 / c additions of 5 M + 1 S; 32 bytes a scalar of scratch unless the scalars may be overwritten
+            (`consume`), and 8 bytes a point and thread
     Spec    spec.curve.Curve.multiexp
     """
     threads = threads or config.thread_count()
@@ -118,14 +120,13 @@ def msm(
         scratch: queue.SimpleQueue[Summation] = queue.SimpleQueue()
         for one in held:
             scratch.put(one)
-        keyed = held[0].array("digits", cut.windows * len(rows), np.uint32).reshape(cut.windows, len(rows))
-        _digits(keyed, scalars_canon, cut, threads)
-        keyed[:, rows.infinite] = 0
+        prepared = scalars_canon.reshape(-1) if consume else held[0].array("scalars", scalars_canon.size, np.uint64)
+        _prepare(prepared, scalars_canon, cut, threads)
 
         def task(*bounds: int) -> tuple[U64, U32, U32, bool]:
             mine = scratch.get()
             try:
-                return _window_sums(mine, rows, keyed, cut, *bounds)
+                return _window_sums(mine, rows, prepared, cut, *bounds)
             finally:
                 scratch.put(mine)
 
@@ -137,18 +138,18 @@ def msm(
         return _combine(scratch.get(), parts)
 
 
-def _digits(keyed: U32, scalars_canon: U64, cut: Plan, threads: int) -> None:
-    """Keyed entries of every window: |digit| << 1 | sign."""
+def _prepare(prepared: U64, scalars_canon: U64, cut: Plan, threads: int) -> None:
+    """Scalars in the form that digits are read from."""
     bias = to_limbs([sum(1 << (cut.c * w + cut.c - 1) for w in range(cut.windows - 1))], FR_LIMBS)[0]
 
-    def digits(start: int, stop: int) -> None:
-        msm_cpu.signed_digits(keyed, scalars_canon, bias, cut.c, start, stop)
+    def prepare(start: int, stop: int) -> None:
+        msm_cpu.prepare(prepared, scalars_canon, bias, start, stop)
 
-    workers.over_ranges(digits, len(scalars_canon), 1 << 12, threads=threads)
+    workers.over_ranges(prepare, len(scalars_canon), 1 << 12, threads=threads)
 
 
 def _window_sums(
-    scratch: Summation, rows: Rows, keyed: U32, cut: Plan, w0: int, w1: int, k0: int, k1: int
+    scratch: Summation, rows: Rows, prepared: U64, cut: Plan, w0: int, w1: int, k0: int, k1: int
 ) -> tuple[U64, U32, U32, bool]:
     """Buckets, then lines and columns of windows w0..w1 over points k0..k1.
 
@@ -157,7 +158,12 @@ def _window_sums(
     buckets = 1 << (cut.c - 1)
     low_bits = (cut.c - 1) // 2
     high, low = buckets >> low_bits, 1 << low_bits
-    entries = [Keyed(keyed[w, k0:k1], (w - w0) * (buckets + 1), base=k0) for w in range(w0, w1)]
+    keyed = scratch.array("digits", (w1 - w0) * (k1 - k0), np.uint32).reshape(w1 - w0, k1 - k0)
+    absent = rows.infinite[(rows.infinite >= k0) & (rows.infinite < k1)] - np.uint32(k0)
+    for w in range(w0, w1):
+        msm_cpu.signed_digits(keyed[w - w0], prepared, cut.c, cut.windows, w, k0, k1)
+    keyed[:, absent] = 0
+    entries = [Keyed(mine, i * (buckets + 1), base=k0) for i, mine in enumerate(keyed)]
     sums, counts, infinite = scratch.by_key(rows.array, entries, (w1 - w0) * (buckets + 1), False, "buckets")
     used = min(len(counts), sum(len(e.keyed) for e in entries))
     index, by_line, by_column = (scratch.array(name, used, np.uint32) for name in ("index", "lines", "columns"))

@@ -48,6 +48,19 @@ def test_random_points_and_scalars(sample: tuple[str, list[Any]], n: int, draw: 
     assert equal(got, given.weighted_sum(curve, points, values))
 
 
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 6000])
+@pytest.mark.parametrize("window", [None, 5, 13, 16])
+def test_scalars_are_overwritten_only_if_allowed(sample: tuple[str, list[Any]], n: int, window: int | None, draw: Draw) -> None:
+    curve, points = sample[0], sample[1][:n]
+    values = draw.many(R, n)
+    scalars = given.scalars(values)
+    before = scalars.copy()
+    expected = given.weighted_sum(curve, points, values)
+    assert equal(pippenger.msm(rows_of(curve, points), scalars, window=window), expected)
+    assert equal(scalars, before)
+    assert equal(pippenger.msm(rows_of(curve, points), scalars, window=window, consume=True), expected)
+
+
 def _negated_pairs(points: list[Any]) -> list[Any]:
     return [-points[k // 2] if k % 2 else points[k // 2] for k in range(len(points))]
 
