@@ -1,10 +1,8 @@
-"""`python -m cuzk`, and the console script: nothing but the first imports can be interrupted outside of `cli.main`."""
+"""`python -m cuzk`, and the console script: nothing but the start of Python itself can be interrupted outside of `cli.main`."""
 
 import gc
 import os
 import sys
-
-from cuzk import signals
 
 _NEW_OBJECTS = 100_000  # imports make half a million that stay; looking through them again and again takes a tenth of a second
 
@@ -13,11 +11,12 @@ def main() -> None:
     """Run the command line."""
     gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
     try:
+        from cuzk import signals
+
         signals.install()
         from cuzk import cli
     except KeyboardInterrupt:
-        signals.finish()
-        print("cuzk: interrupted; nothing was written", file=sys.stderr)
+        _say_interrupted()
         sys.exit(130)
     try:
         cli.main()
@@ -33,6 +32,24 @@ def _end(code: object) -> None:
     except (OSError, ValueError):
         sys.exit(code if isinstance(code, int) else 1)
     os._exit(code if isinstance(code, int) else 0)
+
+
+def _say_interrupted() -> None:
+    """End as `cli.main` ends when it is interrupted, without what has not been imported yet."""
+    import signal
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    text = "interrupted; nothing was written"
+    if "--json" in sys.argv:
+        import json
+
+        from cuzk import __version__
+        from cuzk.errors import Interrupted
+
+        print(json.dumps({"error": Interrupted(text).as_dict(), "version": __version__}), flush=True)
+    else:
+        print(f"cuzk: {text}", file=sys.stderr)
 
 
 if __name__ == "__main__":

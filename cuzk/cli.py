@@ -377,16 +377,28 @@ def main(arguments: list[str] | None = None) -> None:
         code = cli.main(arguments, prog_name="cuzk", standalone_mode=False) or 0
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else 1
-    except (KeyboardInterrupt, click.Abort):
-        signals.finish()
-        code = _fail(Interrupted("interrupted; nothing was written"), as_json)
+    except KeyboardInterrupt:
+        code = _interrupted(as_json)
+    except click.Abort as abort:
+        # click takes every end of a file for the end of its terminal.
+        code = _failed(abort.__cause__, as_json, debug) if isinstance(abort.__cause__, EOFError) else _interrupted(as_json)
     except Exception as error:
-        if debug:
-            traceback.print_exc()
-        if isinstance(error, click.exceptions.NoArgsIsHelpError):
-            click.echo(error.format_message(), err=True)
-            sys.exit(error.exit_code)
-        if isinstance(error, click.UsageError) and error.ctx is not None and not as_json:
-            click.echo(error.ctx.get_usage(), err=True)
-        code = _fail(_as_cuzk_error(error), as_json)
+        code = _failed(error, as_json, debug)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupted(as_json: bool) -> int:
+    signals.finish()
+    return _fail(Interrupted("interrupted; nothing was written"), as_json)
+
+
+def _failed(error: Exception, as_json: bool, debug: bool) -> int:
+    """Any other exception as its message and exit code."""
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
+    if isinstance(error, click.UsageError) and error.ctx is not None and not as_json:
+        click.echo(error.ctx.get_usage(), err=True)
+    return _fail(_as_cuzk_error(error), as_json)

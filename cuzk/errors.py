@@ -83,6 +83,12 @@ class FalseInput(CuzkError):
     code, kind = 4, "false-c1"
 
 
+class FalseCircuit(FalseInput):
+    """A well-formed circuit whose own assignment does not satisfy it."""
+
+    kind = "false-circuit"
+
+
 class ParametersError(CuzkError):
     """Parameter files absent, damaged or of another circuit."""
 
@@ -118,7 +124,7 @@ EXIT_CODES = {
     1: "a well-formed proof that is false",
     2: "usage",
     3: "malformed input (C1, proof, key, circuit, randomness file)",
-    4: "a well-formed C1 that is false",
+    4: "a well-formed C1, or a circuit's assignment, that is false",
     5: "parameters absent, damaged or of another circuit",
     6: "device: none, unusable, failed",
     7: "resources: memory, device memory, disk, limits",

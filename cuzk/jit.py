@@ -101,7 +101,8 @@ def code_cache_dir() -> Path | None:
 
 
 @functools.cache
-def _warn_not_kept(path: str, reason: str) -> None:
+def warn_not_kept(path: str, reason: str) -> None:
+    """Say, once for each place and reason, that compiled code is made anew every time."""
     warnings.warn(f"compiled code is not kept: {path}: {reason}; set CUZK_CACHE_DIR", stacklevel=3)
 
 
@@ -168,8 +169,7 @@ class _CodeCache(Cache):
             found = super().load_overload(sig, target_context)
         except Exception:  # a damaged cache file is a miss, whatever its unpickling raises
             found = None
-            with contextlib.suppress(OSError):
-                self.flush()
+            self._forget()
         if found is None:
             for callback in on_compile:
                 callback(f"{self._py_func.__module__.removeprefix('cuzk.')}.{self._py_func.__qualname__}")
@@ -181,9 +181,21 @@ class _CodeCache(Cache):
             self._impl.locator.ensure_cache_path()
             with open(f"{self._cache_path}/.lock", "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                super().save_overload(sig, data)
-        except OSError as error:
-            _warn_not_kept(str(code_cache_dir()), error.strerror or str(error))
+                try:
+                    super().save_overload(sig, data)
+                except OSError:
+                    raise
+                except Exception:  # an index that was damaged since it was read: begin a new one
+                    self._forget()
+                    super().save_overload(sig, data)
+        except Exception as error:  # the code is there: that it cannot be kept must not end the run
+            reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            warn_not_kept(str(code_cache_dir()), reason)
+
+    def _forget(self) -> None:
+        """Empty an index that cannot be read."""
+        with contextlib.suppress(Exception):
+            self.flush()
 
 
 def kernel(function: Callable[..., Any] | None = None, *, variant: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""Stopping on SIGINT and SIGTERM: in order, once, and surely.
+"""Stopping on SIGINT, SIGTERM and SIGHUP: in order, once, and surely.
 
 Python raises KeyboardInterrupt wherever the main thread happens to be, which may be inside a callback of the compiler that loses
 it. So the signal is remembered as well, and `check` raises it again at the next safe place: between tasks and before a rename.
@@ -16,13 +16,19 @@ _AGAIN_SECONDS = 2.0  # a second signal within this time is taken for the same w
 _received: list[float] = []
 
 
+def _numbers() -> list[int]:
+    """The signals that end a run: SIGHUP too, unless whoever started it said that it is to outlive its terminal (nohup)."""
+    hangup = [] if signal.getsignal(signal.SIGHUP) in (signal.SIG_IGN, None) else [signal.SIGHUP]
+    return [signal.SIGINT, signal.SIGTERM, *hangup]
+
+
 def install() -> None:
-    """Take over both signals. Only the command line does this; outside of the main thread it cannot be done."""
+    """Take over the signals. Only the command line does this; outside of the main thread it cannot be done."""
     _received.clear()
     if threading.current_thread() is not threading.main_thread():
         return
     sys.unraisablehook = _silent_if_stopped
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _numbers():
         signal.signal(number, _stop)
 
 
@@ -49,5 +55,5 @@ def finish() -> None:
     """The run is being ended: further signals change nothing."""
     if threading.current_thread() is not threading.main_thread():
         return
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _numbers():
         signal.signal(number, signal.SIG_IGN)

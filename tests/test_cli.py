@@ -146,6 +146,61 @@ def test_interrupt_while_modules_are_imported() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 130
     assert done.stderr == "cuzk: interrupted; nothing was written\n"
+    done = subprocess.run([sys.executable, "-c", code, "config", "--json"], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (130, "")
+    found = json.loads(done.stdout)
+    assert found["version"] == __version__
+    assert (found["error"]["code"], found["error"]["kind"], found["error"]["file"]) == (130, "interrupted", None)
+
+
+@pytest.mark.parametrize("module", ["cuzk.signals", "cuzk.cli"])
+def test_interrupt_before_the_signals_are_taken_over(module: str) -> None:
+    code = (
+        "import sys\n"
+        "class Stopped:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stopped())\n"
+        "from cuzk.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "--json"], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (130, "")
+    assert json.loads(done.stdout)["error"]["kind"] == "interrupted"
+
+
+def test_an_end_of_file_is_no_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """click ends a command that raised EOFError as if its user had left."""
+    from cuzk import cli as command_line
+    from cuzk import config
+
+    def damaged() -> None:
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr(config, "effective", damaged)
+    monkeypatch.setattr(command_line.signals, "install", lambda: None)
+    with pytest.raises(SystemExit) as caught:
+        command_line.main(["config", "--json"])
+    assert caught.value.code == 8
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["kind"], error["message"]) == ("internal", "EOFError: Ran out of input")
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_hangup_ends_the_run_unless_it_is_ignored(ignored: bool) -> None:
+    """As SIGTERM does; under nohup it changes nothing."""
+    code = (
+        "import os, signal, sys\n"
+        f"signal.signal(signal.SIGHUP, signal.{'SIG_IGN' if ignored else 'SIG_DFL'})\n"
+        "from cuzk import cli, config\n"
+        "config.effective = lambda: os.kill(os.getpid(), signal.SIGHUP) or {}\n"
+        "cli.main(['config', '--json'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == (0 if ignored else 130), done.stderr
+    assert "Traceback" not in done.stderr
+    assert json.loads(done.stdout).get("error", {}).get("code") == (None if ignored else 130)
 
 
 def test_outputs_that_would_destroy_something_are_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from cuzk.cli import cli
 from cuzk.commands import prove
 from cuzk.errors import CuzkError, InternalError
+from cuzk.formats.srs import ParamsFile
 from tests.conftest import ROOT, VECTORS
+from tests.curve.conftest import outside_subgroup
 
 CASES = ["2kib-v1_1", "2kib-v1", "2kib-synthetic"]
 CIRCUITS = ["cubic", "mixed", "full-domain", "one-over"]
@@ -106,6 +109,36 @@ def test_a_wrong_proof_is_never_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"cuzk-dev-cubic.{kind}" for kind in ("json", "params", "vk")]
 
 
+@pytest.mark.parametrize("fault", ["outside of the subgroup", "one byte"])
+def test_damaged_points_are_no_malformed_input(fault: str, tmp_path: Path) -> None:
+    """A first vector that is damaged after it was checked: the proof's own check says so, and what to do."""
+    source, out = VECTORS / "groth16/mixed/circuit.json", tmp_path / "proof.bin"
+    run("setup", source, "-o", tmp_path, "--toxic-waste", source)
+    path = tmp_path / "cuzk-dev-mixed.params"
+    if fault == "one byte":
+        run("prove", source, "-o", out, "--params", tmp_path)
+        out.unlink()
+    else:
+        (tmp_path / "cuzk-dev-mixed.json").unlink()  # without a digest only single points are looked at
+    before, content = path.stat(), bytearray(path.read_bytes())
+    place = ParamsFile(path).lengths.vk_bytes + 4
+    if fault == "one byte":
+        content[place + 50] ^= 1
+    else:
+        x, y = outside_subgroup("g1", 17)
+        content[place : place + 96] = x.to_bytes(48, "big") + y.to_bytes(48, "big")
+    with path.open("r+b") as file:
+        file.write(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(InternalError) as caught:
+        run("prove", source, "-o", out, "--params", tmp_path, "--device", "cpu")
+    error = caught.value
+    assert (error.code, error.kind, error.phase, error.partition) == (8, "internal", "verify", 0)
+    assert error.message.startswith("the proof failed its check") and "proof element C" in error.message
+    assert str(path) in str(error.hint)
+    assert not out.exists()
+
+
 def test_an_unsatisfied_circuit_is_refused(tmp_path: Path) -> None:
     content = json.loads((VECTORS / "groth16/cubic/circuit.json").read_text())
     run("setup", VECTORS / "groth16/cubic/circuit.json", "-o", tmp_path, "--toxic-waste", VECTORS / "groth16/cubic/circuit.json")
@@ -114,7 +147,10 @@ def test_an_unsatisfied_circuit_is_refused(tmp_path: Path) -> None:
     bad.write_text(json.dumps(content))
     with pytest.raises(CuzkError) as caught:
         run("prove", bad, "-o", tmp_path / "proof.bin", "--params", tmp_path)
-    assert (caught.value.code, caught.value.phase) == (4, "eval_abc")
+    error = caught.value
+    assert (error.code, error.kind, error.phase, error.file) == (4, "false-circuit", "eval_abc", str(bad))
+    assert error.where is not None and error.where.startswith("row ")
+    assert "A·z ∘ B·z = C·z" in str(error.expected) and "not shown" in str(error.got)
     assert not (tmp_path / "proof.bin").exists()
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import ROOT
 
@@ -132,3 +135,39 @@ def test_a_flipped_byte_in_kept_code_is_a_miss(tmp_path: Path) -> None:
     data.write_bytes(content)
     assert run(root, CUZK_CACHE_DIR=str(cache)) == "compiled kernels.probe.twice\n42\n"
     assert run(root, CUZK_CACHE_DIR=str(cache)) == "42\n"
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "not an index"])
+def test_an_index_that_is_damaged_while_a_kernel_compiles(tmp_path: Path, damage: str) -> None:
+    """Between the miss and the save; the run goes on, and the next process has the code."""
+    root, cache = package(tmp_path), tmp_path / "cache"
+    run(root, CUZK_CACHE_DIR=str(cache))
+    (index,) = (cache / "jit").rglob("*.nbi")
+    (data,) = (cache / "jit").rglob("*.nbc")
+    whole = index.read_bytes()
+    content = {"truncated": whole[: len(whole) // 2], "empty": b"", "not an index": pickle.dumps("x") + b"junk"}[damage]
+    data.unlink()
+    probe = PROBE.replace(
+        'print("compiled", name)', f'print("compiled", name, open({str(index)!r}, "wb").write({content!r}) and "")'
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", probe],
+        capture_output=True, text=True, cwd=root, env={**os.environ, "CUZK_CACHE_DIR": str(cache)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("42\n") and done.stdout.startswith("compiled kernels.probe.twice")
+    assert run(root, CUZK_CACHE_DIR=str(cache)) == "42\n"
+
+
+def test_code_that_cannot_be_saved_is_a_warning(tmp_path: Path) -> None:
+    """Whatever saving raises."""
+    probe = PROBE.replace(
+        "from cuzk.kernels", "jit._CacheImpl.reduce = lambda *_: (_ for _ in ()).throw(EOFError('cut'))\nfrom cuzk.kernels"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "default", "-c", probe],
+        capture_output=True, text=True, cwd=package(tmp_path), env={**os.environ, "CUZK_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("42\n")
+    assert "compiled code is not kept" in done.stderr and "EOFError: cut" in done.stderr

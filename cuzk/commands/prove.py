@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,14 +22,14 @@ from cuzk.circuits.template import Shape, Witness
 from cuzk.circuits.witness import Hints
 from cuzk.commands.cards import Cards, Work, compile_for
 from cuzk.commands.choices import Ids, choose_cards, chosen_partitions
-from cuzk.errors import CuzkError, InternalError, UsageError
+from cuzk.errors import CuzkError, FalseCircuit, InternalError, UsageError
 from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
 from cuzk.files import check_outputs, write_atomically
 from cuzk.formats import c1, c1_check, circuit, randomness, shapes
 from cuzk.groth16 import prove as groth16
-from cuzk.groth16.proof import PROOF_BYTES, Proof
-from cuzk.groth16.verify import verify
+from cuzk.groth16.proof import PROOF_BYTES
+from cuzk.groth16.verify import encode_checked
 from cuzk.memory import parse_bytes, predicted_peak, predicted_peak_beside_cards, refuse_over
 from cuzk.msm.rows import rows_from_be
 from cuzk.parameters import policy, resident
@@ -99,7 +100,7 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     if not cards:
         _check_memory(options, job, settings, on_cards=False)
     facts: dict[str, Any] = {}
-    with timer.watching_workers():
+    with timer.watching_workers(), _named(options.input_file):
         if cards:
             proofs = _prove_on_cards(job, cards, scalars, options, settings, timer, progress, facts)
         else:
@@ -131,6 +132,16 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     if not options.as_json:
         print(timer.table(), file=sys.stderr)
     return result
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """A circuit that turns out to be false while it is proved is named."""
+    try:
+        yield
+    except FalseCircuit as error:
+        error.file = str(file)
+        raise
 
 
 def read_job(options: Options, timer: Timer, progress: Progress, *, on_cards: bool, held: Job | None = None) -> Job:
@@ -310,7 +321,7 @@ def work_of(job: Job, scalars: dict[int, tuple[int, int]], settings: Settings, t
         assert job.hints is not None
         return synthesis.synthesize(job.shape, *job.hints(k), settings, timer, made, into)
 
-    return Work(job.shape, job.parameters.vk, synthesize, job.public_inputs, scalars, job.hints)
+    return Work(job.shape, job.parameters.vk, synthesize, job.public_inputs, scalars, job.hints, job.parameters.doubt)
 
 
 def _synthesized_on_cards(shape: Shape, settings: Settings) -> bool:
@@ -389,9 +400,7 @@ def _prove_partitions(
                 proof = groth16.prove(job.shape, values, key, where, *scalars[k], timer, progress, settings, rows, h_rows.result)
                 del values
                 with timer.phase("verify"):
-                    encoded = proof.encode()
-                    if not verify(job.parameters.vk, Proof.decode(encoded), job.public_inputs(k)):
-                        raise InternalError("the proof failed its check by pairing", phase="verify", hint=job.parameters.doubt)
+                    encoded = encode_checked(job.parameters.vk, proof, job.public_inputs(k), job.parameters.doubt)
             except CuzkError as error:
                 error.partition = k if error.partition is None else error.partition
                 raise

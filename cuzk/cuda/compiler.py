@@ -146,6 +146,8 @@ class Kernel:
 
     def compiled(self, capability: Capability) -> tuple[bytes, dict[str, int]]:
         """Machine code, and what the assembler reports: registers, stack, spills, shared and constant bytes."""
+        from cuzk import jit
+
         path = self._kept_in(capability)
         if path is not None and (kept := _load(path)):
             return kept
@@ -154,7 +156,10 @@ class Kernel:
         for callback in on_compile:
             callback(self.key.removeprefix("cuzk."), time.perf_counter() - start)
         if path is not None:
-            _save(path, *made)
+            try:
+                _save(path, *made)
+            except OSError as error:
+                jit.warn_not_kept(str(path.parent), error.strerror or str(error))
         return made
 
     def cubin(self, capability: Capability) -> bytes:
@@ -213,7 +218,7 @@ def _load(path: Path) -> tuple[bytes, dict[str, int]] | None:
         head, _, body = path.read_bytes().partition(b"\n")
         facts = json.loads(head)
         digest = facts.pop("sha256")
-    except (OSError, ValueError, KeyError, AttributeError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return None
     return (body, facts) if hashlib.sha256(body).hexdigest() == digest else None
 

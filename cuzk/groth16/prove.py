@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cuzk import config
 from cuzk.circuits.template import Shape, Witness
 from cuzk.curve import g1, g2
-from cuzk.errors import FalseInput, InternalError
+from cuzk.errors import FalseCircuit, InternalError
 from cuzk.field.limbs import FR_LIMBS
 from cuzk.field.params import R
 from cuzk.groth16.keys import VerifyingKey
@@ -32,6 +32,7 @@ from cuzk.progress import Progress
 from cuzk.r1cs import evaluation
 from cuzk.r1cs.columns import bit_aux, elem_aux
 from cuzk.r1cs.density import densities
+from cuzk.r1cs.evaluation import FalseRow
 from cuzk.timing import Timer
 from cuzk.variants import DEFAULTS, Settings
 
@@ -127,7 +128,7 @@ def prove(
     Domain  witness and rows in Montgomery form; the key's points as in the file
     Alias   `rows` is emptied and its arrays consumed
     Source  see the module; A = alpha + Σ z A_i + r delta, B = beta + Σ z B_i + s delta, C = L + H + s A + r B' − r s delta
-    Raises  FalseInput if a circuit file's own assignment is false; InternalError if a witness that we made does not hold
+    Raises  FalseCircuit if a circuit file's own assignment is false; InternalError if a witness that we made does not hold
     Spec    cuzk.spec.groth16.prove
     """
 
@@ -166,8 +167,7 @@ def _h_sum(
         false_row = evaluation.first_false_row(shape, a, b, c)
         if false_row is not None:
             if shape.facts.get("kind") == "circuit":
-                message, hint = "the assignment in the file does not satisfy the circuit", "mend inputs, aux or rows of the file"
-                raise FalseInput(message, where=str(false_row), phase="eval_abc", hint=hint)
+                raise false_circuit(false_row)
             raise InternalError("the witness does not satisfy the circuit", where=str(false_row), phase="eval_abc")
         step("eval_abc")
     with timer.phase("ntt_h"):
@@ -180,6 +180,18 @@ def _h_sum(
         del h_canon
         step("msm_h")
     return h
+
+
+def false_circuit(row: FalseRow) -> FalseCircuit:
+    """The error for a circuit file whose own assignment does not hold. Witness values are not shown."""
+    return FalseCircuit(
+        "the assignment in the file does not satisfy the circuit",
+        where=str(row),
+        expected="A·z ∘ B·z = C·z: the product of the row's combinations A and B",
+        got="another value of its combination C (witness values are not shown)",
+        phase="eval_abc",
+        hint="mend inputs, aux or rows of the file",
+    )
 
 
 def _window(settings: Settings, domain: Domain) -> int | None:

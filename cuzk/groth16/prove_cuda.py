@@ -16,13 +16,13 @@ import numpy.typing as npt
 from cuzk.circuits.synthesis_cuda import Synthesizer, Tables, hint_bytes, packed_bits
 from cuzk.circuits.template import Shape, Witness
 from cuzk.circuits.witness import Hints
-from cuzk.errors import FalseInput, InternalError
+from cuzk.errors import InternalError
 from cuzk.field import fr_cuda
 from cuzk.field.limbs import FR_LIMBS, U64
 from cuzk.groth16.key_cuda import DeviceKey
 from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import Proof
-from cuzk.groth16.prove import assemble
+from cuzk.groth16.prove import assemble, false_circuit
 from cuzk.groth16.quotient import quotient
 from cuzk.kernels import queries_cuda
 from cuzk.kernels.launch import launch_over
@@ -135,7 +135,7 @@ class Prover:
 
         Alias   the staged rows are consumed
         Source  as `groth16.prove.prove`
-        Raises  FalseInput if a circuit file's own assignment is false; InternalError if a witness that we made does not hold
+        Raises  FalseCircuit if a circuit file's own assignment is false; InternalError if a witness that we made does not hold
         """
         key = self.key
         bits, values = place.bits.address, place.values.address
@@ -171,8 +171,7 @@ class Prover:
             return
         row = evaluation.locate_row(self.shape, n - found)
         if self.shape.facts.get("kind") == "circuit":
-            message, hint = "the assignment in the file does not satisfy the circuit", "mend inputs, aux or rows of the file"
-            raise FalseInput(message, where=str(row), phase="eval_abc", hint=hint)
+            raise false_circuit(row)
         raise InternalError("the witness does not satisfy the circuit", where=str(row), phase="eval_abc")
 
     def _quotient(self, place: Staged) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from cuzk.curve.g1 import GROUP as G1
 from cuzk.curve.g1 import g1_combine, g1_mul, g1_neg
 from cuzk.curve.pairing import pairing_product_is_one
-from cuzk.errors import MalformedInput
+from cuzk.errors import InternalError, MalformedInput
 from cuzk.field.params import R
 from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import Proof
@@ -52,6 +52,28 @@ def verify(vk: VerifyingKey, proof: Proof, inputs_canon: Sequence[int]) -> bool:
     return pairing_product_is_one(
         np.stack([g1_neg(proof.a), vk.alpha_g1, public, proof.c]), np.stack([proof.b, vk.beta_g2, vk.gamma_g2, vk.delta_g2])
     )
+
+
+def encode_checked(vk: VerifyingKey, proof: Proof, inputs_canon: Sequence[int], hint: str) -> bytes:
+    """The 192 bytes of a proof that we made, once they have been read back and found true. `hint` says what to do otherwise.
+
+    Raises  InternalError if they are no proof, or a false one: whatever is wrong with it, it is not the input
+    """
+    encoded = proof.encode()
+    try:
+        true = verify(vk, Proof.decode(encoded), inputs_canon)
+    except MalformedInput as error:
+        raise InternalError(
+            f"the proof failed its check: {error.message}",
+            where=error.where,
+            expected=error.expected,
+            got=error.got,
+            phase="verify",
+            hint=hint,
+        ) from error
+    if not true:
+        raise InternalError("the proof failed its check by pairing", phase="verify", hint=hint)
+    return encoded
 
 
 def verify_many(vk: VerifyingKey, proofs: Sequence[Proof], inputs_canon: Sequence[Sequence[int]]) -> list[bool]:
