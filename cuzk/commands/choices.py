@@ -29,7 +29,8 @@ class Ids:
     def resolve(self, content: C1) -> Replica:
         """The public facts of the proof that `content` is for.
 
-        Raises  UsageError for texts that say nothing or contradict the C1; FalseInput if replica_id is not that of the ids
+        Raises  UsageError for texts that say nothing or contradict the C1; FalseInput if SectorNum or
+                replica_id is not that of the ids
         """
         return c1_resolve.resolve(
             content,

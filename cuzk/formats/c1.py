@@ -28,6 +28,9 @@ from cuzk.seal.vanilla import MerklePaths, VanillaProofs
 U8 = npt.NDArray[np.uint8]
 
 _JSON = re.compile(rb'[ \t\r\n]*[{\["]')
+# Other JSON values, and nothing at all: no C1, but no bytes of the bincode form either.
+_LITERAL = re.compile(rb"\s*(?:null|true|false|NaN|-?Infinity|-?[0-9][0-9.eE+-]*)?\s*")
+_LONGEST_LITERAL = 1 << 12
 MAX_BYTES = 2 << 30  # four times the largest there is: non-interactive 64 GiB in the wrapper form
 
 
@@ -174,7 +177,8 @@ def loads(data: bytes, file: str | None = None) -> C1:
     proof = number = None
     form, prefix, size = "bincode", "", len(data)
     payload = data
-    if _JSON.match(data):
+    strict_json.refuse_other_encoding(data[:8], file)
+    if _JSON.match(data) or (size <= _LONGEST_LITERAL and _LITERAL.fullmatch(data)):
         form, prefix, proof, payload, number, stated = c1_plain.read(data, file) or _strictly(data, file)
         if stated is not None and stated != proof.sector.size:
             raise MalformedInput(

@@ -31,7 +31,7 @@ def size_of(data: bytes, file: object) -> tuple[Sector, int]:
     Raises  MalformedInput if these bytes are not the beginning of a bincode C1.
     """
     partitions, challenges, levels = (_u64(data, at) for at in (0, 8, TREE_D_LEVELS_OFFSET))
-    if len(data) >= 8 and partitions not in (0, *_PARTITION_COUNTS):
+    if partitions not in (0, *_PARTITION_COUNTS):
         counts = ", ".join(map(str, _PARTITION_COUNTS))
         raise MalformedInput(
             "neither JSON nor the bincode form of a C1",

@@ -21,12 +21,13 @@ def _rule(proof: RegisteredProof) -> Rule:
 def _ids(c1: C1, miner: int | None, sector: int | None) -> tuple[int, int] | None:
     """Miner id and sector number as far as both are known, held against the wrapper's SectorNum."""
     if sector is not None and c1.sector_number is not None and sector != c1.sector_number:
-        raise UsageError(
+        raise FalseInput(  # as where only replica_id tells: the id does not hold
             f"--sector {sector} is not the C1's SectorNum {c1.sector_number}",
             file=c1.file,
             where="SectorNum",
             expected=sector,
             got=c1.sector_number,
+            hint="check --sector, or leave it out: SectorNum stands in for it",
         )
     if miner is not None:
         number = sector if sector is not None else c1.sector_number
@@ -143,7 +144,8 @@ def resolve(
     With miner and sector number (the wrapper's SectorNum stands in for an absent `sector`) replica_id is recomputed.
     Without them the C1's replica_id is taken and `ids_checked` is False.
 
-    Raises  UsageError for options that are contradictory or do not suffice; FalseInput if replica_id is not that of the ids
+    Raises  UsageError for options that are contradictory or do not suffice; FalseInput if SectorNum or replica_id is not
+            that of the ids
     Source  rust-fil-proofs at 87348a7: filecoin-proofs/src/api/seal.rs 507-645
     """
     ids = _ids(c1, miner, sector)

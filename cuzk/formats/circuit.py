@@ -23,6 +23,9 @@ from cuzk.formats import strict_json
 from cuzk.r1cs.digest import digest
 
 HIDDEN = "(a witness value, not shown)"
+# A file with any of these keys means to be a circuit, unless it has one of those of a C1, whose columns have rows, too.
+KEYS = (b'"rows"', b'"aux"', b'"inputs"')
+C1_KEYS = (b'"Phase1Out"', b'"vanilla_proofs"', b'"registered_proof"', b'"SectorNum"', b'"replica_id"')
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -49,7 +52,7 @@ class _Reader:
             self.fail("a key occurs twice", "$", "each key once", document.key)
         for key in ("inputs", "aux", "rows"):
             if key not in document:
-                self.fail("a key is missing", "$", key, document)
+                self.fail(f'the key "{key}" is missing', "$", "an object with inputs, aux, rows", document)
         return document
 
     def list_of(self, node: Any, where: str, length: int | None = None, secret: bool = False) -> list[Any]:
@@ -118,7 +121,7 @@ def is_circuit(path: Path) -> bool:
         if not head.startswith(b"{"):
             return False
         data = head + file.read()
-    return all(key in data for key in (b'"rows"', b'"aux"')) and not any(k in data for k in (b'"Phase1Out"', b'"vanilla_proofs"'))
+    return not any(key in data for key in C1_KEYS) and any(key in data for key in KEYS)
 
 
 def describe(path: Path) -> dict[str, Any]:

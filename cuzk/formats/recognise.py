@@ -15,7 +15,7 @@ from cuzk.curve.encoding import COMPRESSED_FLAG, GROUPS
 from cuzk.errors import CuzkError, MalformedInput
 from cuzk.field.params import P
 from cuzk.files import open_regular
-from cuzk.formats import shapes, srs, vk
+from cuzk.formats import circuit, shapes, srs, strict_json, vk
 from cuzk.groth16.proof import PROOF_BYTES
 
 COORDINATE = GROUPS["g1"].bytes // 2
@@ -25,8 +25,6 @@ SOME = 3 / 4  # of the coordinates of two points
 LARGEST_PROOF_FILE = PROOF_BYTES << 12
 LARGEST_KEY = 1 << 20  # twice what the circuit with the most public inputs needs
 SUFFIXES = {".params": "params", ".vk": "vk", ".shape": "shape"}
-C1_KEYS = (b'"Phase1Out"', b'"vanilla_proofs"', b'"registered_proof"', b'"SectorNum"')
-CIRCUIT_KEYS = (b'"rows"', b'"aux"')
 _HEAD = 4096
 
 
@@ -51,6 +49,8 @@ def _kind(path: Path, data: mmap.mmap, size: int) -> str:
     head = data[:_HEAD]
     if head.startswith(shapes.MAGIC[:10]):
         return "shape"
+    if strict_json.other_encoding(head) is not None:
+        return "json"  # whose reader says so
     if head.lstrip()[:1] in (b"{", b"[", b'"') and b"\0" not in head:
         return _json_kind(data)
     if size >= 16 and not any(head[2:8]) and not any(head[9:16]) and head[0] and head[8]:
@@ -63,9 +63,9 @@ def _kind(path: Path, data: mmap.mmap, size: int) -> str:
 
 
 def _json_kind(data: mmap.mmap) -> str:
-    if any(data.find(key) >= 0 for key in C1_KEYS):
+    if any(data.find(key) >= 0 for key in circuit.C1_KEYS):
         return "c1"
-    return "circuit" if any(data.find(key) >= 0 for key in CIRCUIT_KEYS) else "json"
+    return "circuit" if any(data.find(key) >= 0 for key in circuit.KEYS) else "json"
 
 
 def _canonical(data: bytes) -> float:

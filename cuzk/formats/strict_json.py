@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import json
 import re
@@ -48,6 +49,42 @@ def refuse_repeated(value: Any, file: object, where: str) -> None:
         )
 
 
+_MARKS = (
+    (codecs.BOM_UTF8, "UTF-8 with a byte order mark"),
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+# JSON begins with two characters of ASCII, which tells the encoding where there is no mark.
+_WIDE = (
+    (rb'[{\["\s]\0{3}[^\0]\0{3}', "UTF-32"),
+    (rb'\0{3}[{\["\s]\0{3}[^\0]', "UTF-32"),
+    (rb'[{\["\s]\0[^\0]\0', "UTF-16"),
+    (rb'\0[{\["\s]\0[^\0]', "UTF-16"),
+)
+
+
+def other_encoding(data: bytes) -> str | None:
+    """Which encoding text has that is not plain UTF-8; None if it is, or if these are the first bytes of no text."""
+    marked = next((name for mark, name in _MARKS if data.startswith(mark)), None)
+    return marked or next((name for pattern, name in _WIDE if re.match(pattern, data)), None)
+
+
+def refuse_other_encoding(data: bytes, file: object) -> None:
+    """Raise MalformedInput for text in another encoding than plain UTF-8, as editors and shells of some systems write it."""
+    encoding = other_encoding(data)
+    if encoding is not None:
+        raise MalformedInput(
+            f"this is text in {encoding}",
+            file=file,
+            where="byte 0",
+            expected="UTF-8 without a byte order mark",
+            got=f"{encoding}: it begins with {data[:4].hex(' ')}",
+            hint="save it again as UTF-8 without a byte order mark",
+        )
+
+
 def parse(data: bytes, file: object, inside: str = "") -> Any:
     """The JSON value of UTF-8 bytes. Objects with repeated keys are marked, since only keys that are read may not repeat.
 
@@ -62,10 +99,13 @@ def parse(data: bytes, file: object, inside: str = "") -> Any:
         found = (m for m in re.finditer(_STRINGS + "(NaN|-?Infinity)", text) if m[1])
         fail("invalid JSON", len(text[: next(found).start()].encode()), "a number, string, list or object", name)
 
+    refuse_other_encoding(data, file)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         fail("not UTF-8", error.start, "UTF-8 text", f"0x{data[error.start]:02x}: {error.reason}")
+    if not text.strip(" \t\r\n"):
+        fail("invalid JSON", len(data), "a JSON value", "only white space" if text else "nothing")
     # The collector would walk hundreds of thousands of fresh lists again and again: a third of the time.
     collecting = gc.isenabled()
     gc.disable()

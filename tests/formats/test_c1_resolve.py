@@ -49,8 +49,9 @@ def test_wrapper_gives_the_sector_number(case):
 def test_sector_is_held_against_sector_num():
     made = c1.loads(cases.wrapper_bytes("2kib-v1_1"))
     for miner in (None, 1001):
-        with pytest.raises(UsageError, match=r"--sector 9 is not the C1's SectorNum 8"):
+        with pytest.raises(FalseInput, match=r"--sector 9 is not the C1's SectorNum 8") as caught:
             resolve(made, miner, 9)
+        assert (caught.value.code, caught.value.where, caught.value.expected, caught.value.got) == (4, "SectorNum", 9, 8)
 
 
 @pytest.mark.parametrize(("miner", "sector"), [(1002, 8), (1000, 8), (1001, 7), (1001, 9), (8, 1001)])

@@ -185,6 +185,25 @@ def test_circuits_are_told_from_other_files() -> None:
     assert not circuit.is_circuit(VECTORS / "groth16/cubic/cubic.vk")
 
 
+@pytest.mark.parametrize("key", ["inputs", "aux", "rows"])
+def test_a_circuit_without_one_of_its_keys_is_still_one(key, tmp_path, cubic):
+    del cubic[key]
+    path = write(tmp_path, cubic)
+    assert circuit.is_circuit(path)
+    with pytest.raises(MalformedInput, match=f'the key "{key}" is missing') as caught:
+        load(path)
+    assert caught.value.where == "$" and key in str(caught.value.expected)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_another_encoding_is_named(encoding, tmp_path, cubic):
+    path = tmp_path / "circuit.json"
+    path.write_bytes(json.dumps(cubic).encode(encoding))
+    with pytest.raises(MalformedInput, match="this is text in UTF") as caught:
+        load(path)
+    assert caught.value.expected == "UTF-8 without a byte order mark"
+
+
 def test_describe_counts() -> None:
     facts = circuit.describe(VECTORS / "groth16/full-domain/circuit.json")
     assert facts["groth16_rows"] == 256
