@@ -10,6 +10,46 @@ from contextlib import contextmanager
 from tqdm import tqdm
 
 LINE_SECONDS = 10.0  # between lines where stderr is no terminal
+KNOWN_SECONDS = 1.0  # of work that tells how fast it goes
+
+
+class _Rate:
+    """How fast a bar moves, by the steps that tell: not the first, before which all was made ready, and none that compiled."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self._counts = False
+        self._seconds = self._amount = 0.0
+
+    def disturbed(self) -> None:
+        """Something is done in this step that the next ones will not do."""
+        self._counts = False
+
+    def step(self, amount: float) -> None:
+        """A step is complete."""
+        now = time.perf_counter()
+        if self._counts:
+            self._seconds += now - self._last
+            self._amount += amount
+        self._last, self._counts = now, True
+
+    def left(self, amount: float) -> float | None:
+        """Seconds that `amount` will take; None as long as nobody can tell."""
+        known = self._seconds >= KNOWN_SECONDS or self._amount >= amount
+        return amount * self._seconds / self._amount if known and self._amount > 0 else None
+
+
+class _Bar(tqdm):
+    """tqdm's bar with our own estimate."""
+
+    rate = _Rate()
+
+    @property
+    def format_dict(self) -> dict[str, object]:
+        """What the bar's text is made of."""
+        found = dict(super().format_dict)
+        left = self.rate.left(self.total - self.n)
+        return found | {"left": "" if left is None else f" < {tqdm.format_interval(left)}"}
 
 
 class Progress:
@@ -21,6 +61,7 @@ class Progress:
         self._bar: tqdm | None = None
         self._label, self._total, self._done = "", 1.0, 0.0
         self._began = self._last_line = 0.0
+        self._rate = _Rate()
 
     def line(self, text: str) -> None:
         """A line on stderr, above the bar."""
@@ -33,9 +74,10 @@ class Progress:
         if self.quiet or self._bar is not None:
             yield self
             return
-        form = "{l_bar}{bar}| {elapsed} < {remaining}"
-        with tqdm(total=total, desc=label, unit=unit, file=sys.stderr, bar_format=form, disable=None, dynamic_ncols=True) as bar:
+        form = "{l_bar}{bar}| {elapsed}{left}"
+        with _Bar(total=total, desc=label, unit=unit, file=sys.stderr, bar_format=form, disable=None, dynamic_ncols=True) as bar:
             self._bar = bar
+            self._rate = bar.rate = _Rate()
             self._label, self._total, self._done = label, total, 0.0
             self._began = self._last_line = time.perf_counter()
             try:
@@ -48,6 +90,7 @@ class Progress:
         if self._bar is not None:
             if label:
                 self._bar.set_description(label, refresh=False)
+            self._rate.step(amount)
             self._bar.update(amount)
             self._plain_line(amount, label)
 
@@ -61,9 +104,10 @@ class Progress:
         if now - self._last_line >= LINE_SECONDS and self._done:
             self._last_line = now
             elapsed = now - self._began
-            left = elapsed * (self._total - self._done) / self._done
+            left = self._rate.left(self._total - self._done)
             share = 100 * self._done / self._total
-            print(f"{label or self._label}: {share:.0f} %, {elapsed:.0f} s, about {left:.0f} s left", file=sys.stderr, flush=True)
+            known = "" if left is None else f", about {left:.0f} s left"
+            print(f"{label or self._label}: {share:.0f} %, {elapsed:.0f} s{known}", file=sys.stderr, flush=True)
 
     def label(self, text: str) -> None:
         """Say what is being done."""
@@ -81,6 +125,7 @@ class Progress:
 
         def say(name: str) -> None:
             nonlocal said
+            self._rate.disturbed()
             if not said:
                 said = True
                 self.line(
@@ -89,4 +134,9 @@ class Progress:
             self.line(f"compiling {name}  [{time.perf_counter() - began:.0f} s]")
 
         jit.on_compile[:] = [say]
-        compiler.on_compile[:] = [lambda name, seconds: self.line(f"compiled {name} for the card in {seconds:.1f} s")]
+
+        def say_for_card(name: str, seconds: float) -> None:
+            self._rate.disturbed()
+            self.line(f"compiled {name} for the card in {seconds:.1f} s")
+
+        compiler.on_compile[:] = [say_for_card]
