@@ -139,7 +139,7 @@ def _compared(
     proofs = {run.answer["proof"] for each in runs.values() for run in each}
     if len(proofs) > 1:
         raise InternalError("settings give different proofs", expected=1, got=len(proofs), phase="bench")
-    shown = _check(size, bytes.fromhex(proofs.pop()), policy.verifying_key(size, "dev", request.progress), inputs, "prove")
+    shown = _check(size, bytes.fromhex(proofs.pop()), policy.verifying_key(size, "dev", request.progress)[0], inputs, "prove")
     return _compared_rows(f"prove {sector.parse(size).name}", path, runs, shown)
 
 
@@ -186,7 +186,7 @@ def _on_paths(
         request.progress.line(f"{name}, {path}: {request.runs} processes and one before them")
         runs = process.warm_runs(arguments, path, request.runs, first=True)
         data = out.read_bytes()
-        key = policy.verifying_key(size, "dev", request.progress)
+        key, _ = policy.verifying_key(size, "dev", request.progress)
         same = all(r.answer["proof"] == data.hex() and r.answer["verified"] for r in runs)
         shown = _check(size, data if same else b"", key, inputs, name)
         rows += _rows(name, path, runs, shown)

@@ -79,7 +79,8 @@ def _against_c1(options: Options, c1_file: Path, progress: Progress) -> dict[str
     if options.vk_file is not None:
         key, facts = _key_file(options.vk_file)
     else:
-        key, facts = policy.verifying_key(replica.sector.size, options.params, progress), {"vk_trailing_bytes": 0}
+        key, path = policy.verifying_key(replica.sector.size, options.params, progress)
+        facts = {"vk": str(path), "vk_kind": path.suffix.removeprefix("."), "vk_trailing_bytes": 0}
     lists = [replica.public_inputs(k) for k in partitions]
     return _result(key, proofs, lists, {"ids_checked": replica.ids_checked, **facts})
 
@@ -147,7 +148,11 @@ def _scalars(value: Any, where: str, file: Path) -> list[int]:
 
 
 def _result(key: VerifyingKey, proofs: list[Proof], lists: list[list[int]], facts: dict[str, Any]) -> dict[str, Any]:
-    verdicts = verify_many(key, proofs, lists)
+    try:
+        verdicts = verify_many(key, proofs, lists)
+    except MalformedInput as error:  # the number of inputs: their values have been looked at
+        error.file = facts["vk"]
+        raise
     return {"valid": all(verdicts), "proofs": verdicts, **facts}
 
 

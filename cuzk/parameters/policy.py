@@ -71,8 +71,17 @@ class Parameters:
 
     held_bytes = 0  # of host memory, until `forget`
 
-    def __init__(self, located: Located, file: srs.ParamsFile, key: VerifyingKey, digest: str, source: str = "") -> None:
-        """`source`: who says that the digest is the one it must be; empty if nobody does."""
+    def __init__(
+        self,
+        located: Located,
+        file: srs.ParamsFile,
+        key: VerifyingKey,
+        digest: str,
+        source: str = "",
+        vk_compared: bool = True,
+    ) -> None:
+        """`source`: who says that the digest is the one it must be; empty if nobody does. `vk_compared`: with a `.vk` file."""
+        self.vk_compared = vk_compared
         self.located, self.file, self.vk, self.digest, self.source = located, file, key, digest, source
         self.kind, self.path = located.kind, located.params
         self.h_be, self.l_be, self.a_be = file.h_be, file.l_be, file.a_be
@@ -89,8 +98,15 @@ class Parameters:
 
     def as_dict(self) -> dict[str, Any]:
         """The `parameters` object of `--json`."""
-        accepted = self.located.accepted_by_chain
-        return {"kind": self.kind, "path": str(self.path), "digest": self.digest, "accepted_by_chain": accepted}
+        compared = self.located.vk if self.vk_compared else None
+        return {
+            "kind": self.kind,
+            "path": str(self.path),
+            "digest": self.digest,
+            "vk": None if compared is None else str(compared),
+            **({} if compared else {"warning": _alone(self.located)}),
+            "accepted_by_chain": self.located.accepted_by_chain,
+        }
 
     @property
     def doubt(self) -> str:
@@ -216,8 +232,9 @@ def open_checked(located: Located, shape: Shape, verify_params: str, progress: P
         progress.line(f"{development.WARNING}: {located.params}")
     elif located.accepted_by_chain is None:
         progress.line(f"no published parameters, whether a chain accepts them is not known here: {located.params}")
+    compared = _has_vk(located, progress)
     try:
-        return _open(located, shape, verify_params == "full", progress)
+        return _open(located, shape, verify_params == "full", compared, progress)
     except ParametersError as error:
         if located.kind == "development":
             error.hint = f"delete {located.params.with_suffix('')}.*: they will be made again"
@@ -226,26 +243,49 @@ def open_checked(located: Located, shape: Shape, verify_params: str, progress: P
         raise
 
 
-def _open(located: Located, shape: Shape, full: bool, progress: Progress) -> Parameters:
+def _open(located: Located, shape: Shape, full: bool, compared: bool, progress: Progress) -> Parameters:
     file = srs.ParamsFile(located.params, lengths(shape), located.name)
     file.refuse_trailing()
     expected = _published_digests(located) | _sidecar_digests(located, shape)
     key = _key_of(file, expected.get(located.params.name), progress)
-    if located.vk.exists():
+    if compared:
         if located.vk.name in expected:
             _compare(located.vk, *expected[located.vk.name], _hash_bytes(located.vk, expected[located.vk.name][0]))
         file.check_same_vk(located.vk)
-    else:
-        progress.line(
-            f"there is no {located.vk.name} beside {located.params.name}: the verifying key is that in the latter alone"
-        )
     algorithm, wanted, source = expected.get(located.params.name, ("sha256", None, ""))
     checked = remember.recall(located.params, file.identity)
     known = checked is not None and checked.on_curve and (wanted is None or checked.digests.get(algorithm) == wanted)
     if full or not known or checked is None:
         checked = _check_whole(file, algorithm, wanted, source, full, progress)
     name, digest = next(iter(checked.digests.items()))
-    return Parameters(located, file, key, f"{name}:{digest}", source if wanted is not None else "")
+    return Parameters(located, file, key, f"{name}:{digest}", source if wanted is not None else "", compared)
+
+
+def _alone(located: Located) -> str:
+    return (
+        f"there is no {located.vk.name} beside {located.params.name}: the verifying key is that in the latter alone, "
+        "compared with nothing"
+    )
+
+
+def _has_vk(located: Located, progress: Progress) -> bool:
+    """Whether there is a `.vk` file beside the parameters; a warning if there is none.
+
+    Raises  ParametersError where Filecoin's parameters are looked for: they come in pairs
+    """
+    if not located.params.exists() or located.vk.exists():
+        return True  # parameters that have gone are the reader's to report
+    if located.kind == "filecoin":
+        raise ParametersError(
+            "Filecoin's parameters are not complete: the verifying key file is missing",
+            file=located.params.parent,
+            where=f"beside {located.params.name}",
+            expected=located.vk.name,
+            got="no such file",
+            hint=f"fetch it again, or name {located.params.parent} with --params, to do with the key in {located.params.name}",
+        )
+    progress.line(f"warning: {_alone(located)}")
+    return False
 
 
 def _key_of(file: srs.ParamsFile, known: tuple[str, str, str] | None, progress: Progress) -> VerifyingKey:
@@ -347,8 +387,8 @@ def _check_whole(
     return checked
 
 
-def verifying_key(sector_size: int, params: str, progress: Progress) -> VerifyingKey:
-    """The verifying key for a sector size: its `.vk` file, else the head of its parameter file, checked.
+def verifying_key(sector_size: int, params: str, progress: Progress) -> tuple[VerifyingKey, Path]:
+    """The verifying key for a sector size, checked, and the file that it is from: its `.vk`, else the head of its parameter file.
 
     Raises  ParametersError if there is none, or if it is damaged
     """
@@ -358,10 +398,9 @@ def verifying_key(sector_size: int, params: str, progress: Progress) -> Verifyin
 
         development.ensure(shapes.load_or_record(sector_size, progress), progress)
     expected = _published_digests(located) | _sidecar_digests(located)
-    if not located.vk.exists():
-        progress.line(f"there is no {located.vk.name}: the verifying key is taken from {located.params}")
-        return _key_of(srs.ParamsFile(located.params), expected.get(located.params.name), progress)
+    if not _has_vk(located, progress):
+        return _key_of(srs.ParamsFile(located.params), expected.get(located.params.name), progress), located.params
     if located.vk.name in expected:
         algorithm, wanted, source = expected[located.vk.name]
         _compare(located.vk, algorithm, wanted, source, _hash_bytes(located.vk, algorithm))
-    return vk.read(located.vk, error=ParametersError).key
+    return vk.read(located.vk, error=ParametersError).key, located.vk

@@ -46,6 +46,7 @@ class Resident:
             "kind": self.kind,
             "path": None,
             "digest": None,
+            "vk": None,
             "accepted_by_chain": False,
             "made_on": "card",
             "vk_digest": self.vk_digest,

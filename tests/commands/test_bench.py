@@ -104,7 +104,7 @@ def test_settings_of_proofs_are_compared(monkeypatch: pytest.MonkeyPatch, capsys
         return Run(seconds, 1.0, 1 << 20, answer, True)
 
     monkeypatch.setattr(process, "cuzk", process_of)
-    monkeypatch.setattr(policy, "verifying_key", lambda *_: None)
+    monkeypatch.setattr(policy, "verifying_key", lambda *_: (None, None))
     setting = "base,msm-window=one,stream-witness=on+presize=off"
     code, out, _ = call(capsys, "prove", "--variant", setting, "--opt", "parallel-b-g2=on", "--runs", "6", "--json")
     assert code == 0

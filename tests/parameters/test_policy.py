@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -203,6 +204,7 @@ def test_good_file(given: Path, cubic: Any, lines: Lines) -> None:
         "kind": "explicit",
         "path": str(path),
         "digest": f"sha256:{facts['params_sha256']}",
+        "vk": str(given / "cuzk-dev-cubic.vk"),
         "accepted_by_chain": False,
     }
     assert found.h_be.shape == (7, 96) and found.b_g2_be.shape == (2, 192)
@@ -240,8 +242,29 @@ def test_no_vk_file_is_fine_but_said(given: Path, cubic: Any, lines: Lines) -> N
     opened(given, cubic, lines)
     assert not any("cuzk-dev-cubic.vk" in line for line in lines.lines)
     (given / "cuzk-dev-cubic.vk").unlink()
-    assert opened(given, cubic, lines).vk is not None
-    assert any("no cuzk-dev-cubic.vk beside cuzk-dev-cubic.params" in line for line in lines.lines)
+    for verify in ("cached", "full"):
+        lines.lines.clear()
+        found = opened(given, cubic, lines, verify)
+        assert found.vk is not None and found.as_dict()["vk"] is None
+        assert "there is no cuzk-dev-cubic.vk beside cuzk-dev-cubic.params" in found.as_dict()["warning"]
+        assert f"warning: {found.as_dict()['warning']}" in lines.lines
+
+
+def test_filecoins_parameters_come_in_pairs(filecoin: Path, cubic: Any, lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their own directory a missing key is a fault; in one that was named it is a warning."""
+    params = filecoin / f"{stem(2048)}.params"
+    shutil.copy(CUBIC / "cubic.params", params)
+    published(monkeypatch, {params.name: hashlib.blake2b(params.read_bytes()).hexdigest()[:32]})
+    located = policy.locate(2048, "auto", lines)
+    for use in (lambda: policy.open_checked(located, cubic, "cached", lines), lambda: policy.verifying_key(2048, "auto", lines)):
+        with pytest.raises(ParametersError, match="not complete") as caught:
+            use()
+        error = caught.value
+        assert (error.code, error.file, error.expected) == (5, str(filecoin), f"{stem(2048)}.vk")
+        assert "fetch" in str(error.hint) and str(filecoin) in str(error.hint)
+    assert policy.open_checked(policy.locate(2048, str(filecoin), lines), cubic, "cached", lines).as_dict()["vk"] is None
+    assert policy.verifying_key(2048, str(filecoin), lines)[1] == params
+    assert any("compared with nothing" in line for line in lines.lines)
 
 
 def test_what_a_chain_accepts_is_said(
@@ -551,7 +574,13 @@ def test_need_and_have(cubic: Any, lines: Lines, monkeypatch: pytest.MonkeyPatch
         patched.setattr(config, "available_memory", lambda: 1000)
         with pytest.raises(ResourceError, match="memory") as caught:
             made(cubic, lines)
-        assert caught.value.code == 7 and "1000 bytes" in str(caught.value.got) and "GiB" in str(caught.value.expected)
+        assert caught.value.code == 7 and caught.value.got == "1000 bytes" and "MiB)" in str(caught.value.expected)
+        patched.setattr(config, "available_memory", lambda: GIB)
+        patched.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 8, 2000))
+        with pytest.raises(ResourceError, match="disk") as caught:
+            made(cubic, lines)
+        assert re.fullmatch(r"10\d{5} bytes \(1\.0 MiB\)", str(caught.value.expected))
+        assert caught.value.got == "2000 bytes (2.0 KiB)"
     with monkeypatch.context() as patched:  # enough to make them, but not to prove with them
         patched.setattr(config, "available_memory", lambda: 64 * GIB)
         patched.setattr(development, "predicted_peak", lambda _: 65 * GIB)
@@ -587,6 +616,21 @@ def test_setup_says_bytes_and_time_first_or_refuses(tmp_path: Path, lines: Lines
         development.write(shape, waste, tmp_path / "new", lines)
     need = json.loads((VECTORS / "groth16/porep-2kib.json").read_text())["params_bytes"]
     assert any(f"{need} bytes" in line and "in about" in line for line in lines.lines)
+
+
+def test_large_sizes_are_refused_with_need_and_have(tmp_path: Path, lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is written: 32 GiB take 44 GiB of disk, and 10 of memory."""
+    shape = shapes.load_or_record(32 * GIB)
+    waste = development.choose_waste(shape)
+    for memory, free, what in ((4 * GIB, GIB << 10, "memory"), (GIB << 6, 40 * GIB, "disk")):
+        monkeypatch.setattr(config, "available_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: shutil._ntuple_diskusage(free, 0, free))
+        with pytest.raises(ResourceError, match=f"not enough {what}") as caught:
+            development.write(shape, waste, tmp_path / "new", lines)
+        assert caught.value.code == 7 and not (tmp_path / "new").exists() and lines.lines == []
+        need = int(str(caught.value.expected).split()[0])
+        assert (memory if what == "memory" else free) < need < 48 * GIB
+        assert str(caught.value.got).startswith(f"{memory if what == 'memory' else free} bytes")
 
 
 def test_cache_directory_that_cannot_be_made(cubic: Any, lines: Lines, cache: Path) -> None:
@@ -667,12 +711,12 @@ def test_verifying_key(tmp_path: Path, given: Path, lines: Lines) -> None:
     for ending in ("params", "vk"):
         shutil.copy(CUBIC / f"cubic.{ending}", tmp_path / f"cuzk-dev-porep-2kib.{ending}")
     vk = tmp_path / "cuzk-dev-porep-2kib.vk"
-    assert policy.verifying_key(2048, str(tmp_path), lines) is not None
+    assert policy.verifying_key(2048, str(tmp_path), lines)[1] == vk
     damage(vk, 500)
     with pytest.raises(CuzkError, match=r"porep-2kib\.vk"):
         policy.verifying_key(2048, str(tmp_path), lines)
     vk.unlink()
-    assert policy.verifying_key(2048, str(tmp_path), lines) is not None
+    assert policy.verifying_key(2048, str(tmp_path), lines)[1] == tmp_path / "cuzk-dev-porep-2kib.params"
     damage(tmp_path / "cuzk-dev-porep-2kib.params", 500)
     with pytest.raises(ParametersError, match="gamma_g2"):
         policy.verifying_key(2048, str(tmp_path), lines)
