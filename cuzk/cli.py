@@ -38,8 +38,9 @@ class Size(click.ParamType):
 
         try:
             return value if isinstance(value, int) else parse_size(value)
-        except CuzkError as error:
-            self.fail(str(error), param, ctx)
+        except UsageError as error:
+            error.where = param.opts[0] if isinstance(param, click.Option) else "SIZE"
+            raise
 
 
 SIZE = Size()
@@ -60,7 +61,19 @@ class RegularFile(click.Path):
 
 
 FILE = RegularFile()
-OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+class OutputPath(click.Path):
+    """Where something is to be written. An empty path would mean the directory that the command runs in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """To a path."""
+        if value == "":
+            self.fail("empty path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+OUTPUT = OutputPath(dir_okay=False, path_type=Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, for errors too.")
 id_options = [
     click.option("--miner", type=click.IntRange(min=0), help="Miner id, to check the replica id."),
@@ -135,6 +148,9 @@ def prove(**options: Any) -> None:
 def verify(**options: Any) -> None:
     """Say whether a proof is true: exit code 0, or 1 for a well-formed proof that is false.
 
+    Of a C1 only the public inputs are taken (replica_id, comm_d, comm_r and the challenges that follow from its seed): its
+    labels and Merkle paths are not checked, as cuzk prove does.
+
     Example: cuzk verify proof.bin --c1 c1.json
     """
     from cuzk.commands import verify as command
@@ -147,7 +163,7 @@ def verify(**options: Any) -> None:
 
 @cli.command()
 @click.argument("target", metavar="SIZE|CIRCUIT.json")
-@click.option("-o", "--output", "directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), required=True)
+@click.option("-o", "--output", "directory", metavar="DIR", type=OutputPath(file_okay=False, path_type=Path), required=True)
 @click.option("--toxic-waste", type=FILE, help="JSON with alpha, beta, gamma, delta, tau.")
 @click.option("--random", "fresh", is_flag=True, help="Fresh waste, discarded.")
 @click.option("--device", metavar="auto|cpu|cuda[:ids]", default="auto", show_default=True)

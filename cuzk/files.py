@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +15,8 @@ from typing import IO
 
 from cuzk import signals
 from cuzk.errors import ResourceError, UsageError
+
+_BLOCK = 4096
 
 
 def open_regular(path: Path) -> IO[bytes]:
@@ -53,8 +57,23 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if os.path.exists(temporary):
             os.unlink(temporary)
         if isinstance(error, OSError):
-            raise ResourceError("cannot write this file", file=path, got=error.strerror) from error
+            raise _cannot_write(path, error) from error
         raise
+
+
+def _cannot_write(path: Path, error: OSError) -> ResourceError:
+    """The error for a file that could not be written to its end: where, how much room there is, and what to do."""
+    free = None
+    with contextlib.suppress(OSError):
+        free = shutil.disk_usage(path.parent).free
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return ResourceError(
+        "cannot write this file",
+        file=path,
+        where=f"directory {path.parent.resolve()}" + ("" if free is None else f", {free} bytes free"),
+        got=error.strerror,
+        hint="free space there, or choose another place" if full else "choose another place",
+    )
 
 
 def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
@@ -78,8 +97,22 @@ def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) ->
         if real in taken:
             raise UsageError(f"{taken[real]} and {option} name one file", file=path, hint="choose two places")
         taken[real] = option
-        if not os.access(parent, os.W_OK):
-            raise ResourceError("the directory cannot be written", file=parent, where=option, hint="choose another place")
+        _try_to_write(path, option)
+
+
+def _try_to_write(path: Path, option: str) -> None:
+    """Write one block beside where a result will go: better to hear of a full disk now than after the work."""
+    try:
+        with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".part", dir=path.parent) as file:
+            file.write(bytes(_BLOCK))
+            file.flush()
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            message, hint = "the directory cannot be written", "choose another place"
+            raise ResourceError(message, file=path.parent, where=option, got=error.strerror, hint=hint) from error
+        found = _cannot_write(path, error)
+        found.where = f"{option}, {found.where}"
+        raise found from error
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -22,6 +22,14 @@ def parse_bytes(text: str, where: str) -> int:
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
+def size_text(size: int) -> str:
+    """Bytes exactly, and in the unit that suits them."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size} bytes ({size / unit:.1f} {name})"
+    return f"{size} bytes"
+
+
 def predicted_peak(shape: Shape) -> int:
     """Bytes of resident memory at the peak of one proof on a CPU, parameters in the page cache not counted.
 

@@ -71,6 +71,30 @@ def test_json_errors_are_one_object_on_stdout() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    "arguments", [["prove", "README.md", "-o", ""], ["setup", "2KiB", "-o", ""], ["fixture", "2KiB", "-o", ""]]
+)
+def test_an_empty_path_is_named(arguments: list[str]) -> None:
+    done = run(*arguments, "--json")
+    error = json.loads(done.stdout)["error"]
+    assert (done.returncode, error["kind"]) == (2, "usage")
+    assert error["message"].endswith("empty path")
+
+
+@pytest.mark.parametrize(("arguments", "where"), [(["shape", "3KiB"], "SIZE"), (["synth-only", "--size", "3KiB"], "--size")])
+def test_a_bad_size_has_its_parts_apart(arguments: list[str], where: str) -> None:
+    done = run(*arguments, "--json")
+    error = json.loads(done.stdout)["error"]
+    assert (done.returncode, error["code"], error["where"]) == (2, 2, where)
+    assert "32GiB" in error["expected"] and "3KiB" in error["got"]
+    assert "3KiB" not in error["message"] and "\n" not in error["message"]
+
+
+def test_help_of_verify_says_what_is_not_checked() -> None:
+    text = " ".join(run("verify", "--help").stdout.split())
+    assert "only the public inputs are taken" in text and "labels and Merkle paths are not checked" in text
+
+
 def test_device_errors() -> None:
     done = run("prove", "examples/c1-2kib.json", "-o", "/tmp/never.bin", "--device", "cuda")
     assert done.returncode == 6

@@ -26,7 +26,7 @@ from cuzk.files import open_regular, replacing, write_atomically
 from cuzk.formats import srs, toxic_waste
 from cuzk.groth16.crs import VECTORS, Lengths
 from cuzk.groth16.setup import Setup, ToxicWaste, development_tag, development_waste, lengths, memory_need, random_waste
-from cuzk.memory import predicted_peak
+from cuzk.memory import predicted_peak, size_text
 from cuzk.progress import Progress
 from cuzk.r1cs import digest
 from cuzk.seal.sector import BY_SIZE
@@ -144,8 +144,8 @@ def refuse_too_large(shape: Shape, directory: Path, where: str, memory: int) -> 
                 f"not enough {what} for development parameters of {shape.name}",
                 file=directory,
                 where=where,
-                expected=f"{need} bytes ({need / (1 << 30):.1f} GiB)",
-                got=f"{have} bytes ({have / (1 << 30):.1f} GiB)",
+                expected=size_text(need),
+                got=size_text(have),
                 hint=hint,
             )
 
@@ -156,7 +156,7 @@ def _announce(shape: Shape, directory: Path, progress: Progress) -> None:
     seconds = SECONDS_A_POINT[config.cpu_path()] * (total.points + 2 * total.b) / config.thread_count()
     if total.file_bytes >= 1 << 20:
         long = f"{seconds / 60:.0f} min" if seconds >= 100 else f"{seconds:.0f} s"
-        size = f"{total.file_bytes} bytes ({total.file_bytes / (1 << 30):.2f} GiB)"
+        size = size_text(total.file_bytes)
         progress.line(f"parameters of {shape.name}: {size} will be written to {directory}, in about {long}")
 
 

@@ -192,6 +192,12 @@ def test_text_for_people() -> None:
     assert text(inspect(KEY)).splitlines()[0].split() == ["kind", "vk"]
 
 
+def test_a_key_for_another_number_of_inputs_is_named() -> None:
+    with pytest.raises(MalformedInput, match="number of public inputs") as caught:
+        verify_command(Options(vk_file=KEY, inputs_file=VECTORS / "zcash/output.json"))
+    assert (caught.value.file, caught.value.code) == (str(KEY), 3)
+
+
 def test_inputs_are_read_strictly(tmp_path: Path) -> None:
     inputs = tmp_path / "inputs.json"
     cases = {

@@ -609,7 +609,7 @@ def test_setup_says_bytes_and_time_first_or_refuses(tmp_path: Path, lines: Lines
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: shutil._ntuple_diskusage(free, 0, free))
         with pytest.raises(ResourceError, match="disk" if free == GIB else "memory") as caught:
             development.write(shape, waste, tmp_path / "new", lines)
-        assert "GiB" in str(caught.value.expected) and "GiB" in str(caught.value.got) and not (tmp_path / "new").exists()
+        assert "iB)" in str(caught.value.expected) and "iB)" in str(caught.value.got) and not (tmp_path / "new").exists()
         assert lines.lines == [] and ("-o" in (caught.value.hint or "")) == (free == GIB)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(2 * GIB, 0, 2 * GIB))
     with pytest.raises(Begun):
