@@ -149,7 +149,7 @@ def verify(**options: Any) -> None:
     """Say whether a proof is true: exit code 0, or 1 for a well-formed proof that is false.
 
     Of a C1 only the public inputs are taken (replica_id, comm_d, comm_r and the challenges that follow from its seed): its
-    labels and Merkle paths are not checked, as cuzk prove does.
+    labels and Merkle paths are not checked (cuzk prove checks them).
 
     Example: cuzk verify proof.bin --c1 c1.json
     """
