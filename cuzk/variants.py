@@ -34,6 +34,15 @@ class Settings:
         """Name and value as on the command line."""
         return {name: _word(getattr(self, _field(name))) for name in SWITCHES}
 
+    def changed(self) -> list[str]:
+        """`NAME=VALUE` of the switches that are not as by default."""
+        usual = DEFAULTS.as_dict()
+        return [f"{name}={value}" for name, value in self.as_dict().items() if value != usual[name]]
+
+    def words(self) -> str:
+        """The same in words."""
+        return " ".join(self.changed()) or "all switches by default"
+
 
 DEFAULTS = Settings()
 
@@ -50,6 +59,8 @@ class Switch:
     meaning: str
     reason: str  # why the default may be expected to win; whether it does is measured
     cuda_only: bool = False
+    unmeasured: str = ""  # why there may be no measurement
+    nevertheless: str = ""  # why it stays the default where something else was measured as faster
 
     @property
     def default(self) -> str:
@@ -58,8 +69,8 @@ class Switch:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        keys = ("name", "values", "default", "touches", "meaning", "reason")
-        return {key: getattr(self, key) for key in keys}
+        keys = ("name", "values", "default", "touches", "meaning", "reason", "unmeasured", "nevertheless")
+        return {key: value for key in keys if (value := getattr(self, key))}
 
 
 def _field(name: str) -> str:
@@ -114,6 +125,7 @@ SWITCHES = {
             "Page-locked host buffers for copies to a device (CUDA only).",
             "A device copies from page-locked memory directly, and while the host goes on.",
             cuda_only=True,
+            unmeasured="takes a card: python scripts/device_measure_variants.py OUT.json compares on and off",
         ),
         Switch(
             "parallel-b-g2",
@@ -150,9 +162,10 @@ assert {_field(name) for name in SWITCHES} == {f.name for f in fields(Settings)}
 def apply(settings: Settings, texts: Iterable[str], touching: str, where: str = "--opt", device: str = "cpu") -> Settings:
     """Settings after `NAME=VALUE` texts, for a command that runs `touching`.
 
-    Raises  UsageError for an unknown name or value, or a switch that does not touch this; DeviceError for one that only a
-            device has
+    Raises  UsageError for an unknown name or value, a switch that is named twice, or one that does not touch this; DeviceError
+            for one that only a device has
     """
+    seen: set[str] = set()
     for text in texts:
         name, sign, value = text.partition("=")
         name, value = name.strip().lower(), value.strip().lower()
@@ -162,6 +175,10 @@ def apply(settings: Settings, texts: Iterable[str], touching: str, where: str = 
             raise UsageError(
                 "unknown switch", where=where, expected=expected, got=ascii(text)[:80], hint="cuzk variants lists them"
             )
+        if name in seen:
+            hint = "say it once" if where == "--opt" else "one value a setting; commas stand between settings"
+            raise UsageError("a switch is set twice", where=where, expected=f"{name} once", got=ascii(text)[:80], hint=hint)
+        seen.add(name)
         parsed = switch.parse(value) if sign else None
         if parsed is None:
             raise UsageError("no such value of a switch", where=where, expected=f"{name}={switch.values}", got=ascii(text)[:80])
@@ -183,21 +200,36 @@ def apply(settings: Settings, texts: Iterable[str], touching: str, where: str = 
 def parse_variants(text: str, base: Settings, touching: str, device: str = "cpu") -> dict[str, Settings]:
     """`base,lc-layout=csr,presize=off+stream-witness=on`: settings to compare by their texts; commas between, plus inside one.
 
-    Raises  UsageError for one that is empty or occurs twice; otherwise as `apply`
+    A text that occurs again gets a number, so that a setting can be compared with itself: `base,base` is `base`, `base (2)`.
+
+    Raises  UsageError for one that is empty; otherwise as `apply`
     """
     found: dict[str, Settings] = {}
     for part in text.split(","):
         name = part.strip()
-        if not name or name in found:
-            raise UsageError(
-                "a setting is empty or occurs twice", where="--variant", expected="base,NAME=VALUE,…", got=ascii(text)[:80]
-            )
-        found[name] = apply(base, () if name == "base" else name.split("+"), touching, "--variant", device)
+        if not name:
+            raise UsageError("a setting is empty", where="--variant", expected="base,NAME=VALUE,…", got=ascii(text)[:80])
+        settings = apply(base, () if name == "base" else name.split("+"), touching, "--variant", device)
+        same = sum(other == name or other.startswith(f"{name} (") for other in found)
+        found[f"{name} ({same + 1})" if same else name] = settings
     return found
 
 
+def equals(chosen: dict[str, Settings]) -> dict[str, str]:
+    """Settings that are those of an earlier one once defaults are filled in, with that one's name."""
+    first: dict[Settings, str] = {}
+    for name, settings in chosen.items():
+        first.setdefault(settings, name)
+    return {name: first[settings] for name, settings in chosen.items() if first[settings] != name}
+
+
+def equal_words(name: str, other: str) -> str:
+    """What to say of two such settings."""
+    return f"{name} and {other} are equal settings: an A/A test, whose verdict says what chance does"
+
+
 def measurements() -> dict[str, Any]:
-    """What was measured of every switch against its default, and on which machine."""
+    """What was measured of every switch against its default, on which machine, and whether that was busy meanwhile."""
     found: dict[str, Any] = json.loads((resources.files("cuzk") / "data" / MEASURED).read_text())
     return found
 

@@ -5,26 +5,37 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from cuzk.variants import listing, measurements
+from cuzk.variants import listing
 
 
 def run() -> dict[str, Any]:
     """All switches."""
-    return {"switches": listing(), "measured_on": {k: v for k, v in measurements().items() if k != "switches"}}
+    return {"switches": listing()}
 
 
 def text(result: dict[str, Any]) -> str:
     """The switches for people."""
-    blocks = []
+    blocks: list[str] = []
+    machines: dict[tuple[str, str], str] = {}
     for s in result["switches"]:
         lines = [f"{s['name']}={s['values'].replace(' | ', '|')}   [default: {s['default']}]"]
-        lines += textwrap.wrap(s["meaning"], 104, initial_indent="    ", subsequent_indent="    ")
+        lines += _wrapped("", s["meaning"])
         lines.append(f"    touches: {' and '.join(s['touches'])}")
-        lines += textwrap.wrap(f"default: {s['reason']}", 104, initial_indent="    ", subsequent_indent="      ")
-        measured = [f"{m['of']}: {m['words']}" for m in s["measured"]] or ["no run yet"]
-        for words in measured:
-            lines += textwrap.wrap(words, 104, initial_indent="    measured: ", subsequent_indent="      ")
+        lines += _wrapped("default: ", s["reason"])
+        for m in s["measured"]:
+            mark = machines.setdefault((m["machine"], m["file"]), f"[{len(machines) + 1}]")
+            lines += _wrapped("measured: ", f"{m['of']}: {m['words']}{_BUSY[m['busy']]} {mark}")
+        if not s["measured"]:
+            lines += _wrapped("not measured: ", s["unmeasured"] or "no run yet")
+        if "nevertheless" in s:
+            lines += _wrapped("nevertheless: ", s["nevertheless"])
         blocks.append("\n".join(lines))
-    on = result["measured_on"]
-    blocks.append(f"Measured on {on['machine']}: {on['file']}")
+    blocks.append("\n".join(f"{mark} measured on {machine}: {file}" for (machine, file), mark in machines.items()))
     return "\n\n".join(blocks)
+
+
+_BUSY = {True: "; the machine was busy", False: "", None: "; whether the machine was busy is not known"}
+
+
+def _wrapped(head: str, words: str) -> list[str]:
+    return textwrap.wrap(f"{head}{words}", 104, initial_indent="    ", subsequent_indent="      " if head else "    ")

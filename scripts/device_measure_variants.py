@@ -1,0 +1,100 @@
+"""Compare pinned=on with pinned=off on a card, and write what was measured as JSON.
+
+Usage: python scripts/device_measure_variants.py OUT.json [--rounds 20] [--size 2KiB] [--partition K]
+
+Two sets of points, transforms and scratch are resident on the card, with page-locked host buffers and with others; both prove the
+same C1 by turns. Proofs are timed from the checked C1 to the verified bytes, in process; r and s are the system's, every proof
+is verified. `python scripts/measure_variants.py --take OUT.json` puts the verdict where `cuzk variants` shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+SETTINGS = {"base": (), "pinned=off": ("pinned=off",)}
+
+
+def made(size: str, folder: Path) -> Path:
+    """The packaged C1, or one that is made up."""
+    from cuzk.circuits.params import parse_size
+    from cuzk.commands import fixture
+
+    if parse_size(size) == 2048:
+        return ROOT / "examples/c1-2kib.json"
+    out = folder / "c1.json"
+    fixture.run(parse_size(size), out, None, 1000, 1, 0, None)
+    return out
+
+
+def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Rounds in turning order, after warm-up."""
+    from cuzk import statistics
+    from cuzk.commands.prove import Options
+    from cuzk.commands.ready import Ready
+    from cuzk.noise import Watch
+    from cuzk.progress import Progress
+    from cuzk.timing import Timer
+    from scripts.measure_variants import compared
+
+    names, progress = list(SETTINGS), Progress(quiet=True)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    phases: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    input_file, out = made(options.size, folder), folder / "proof.bin"
+    with ExitStack() as stack:
+        ready = {}
+        for name, opts in SETTINGS.items():
+            asked = Options(input_file, out, params="dev", device="cuda:0", opts=opts, partition=options.partition)
+            ready[name] = Ready.open(asked, Timer(), progress)
+            stack.callback(ready[name].free)
+            for _ in range(2):
+                ready[name].prove(Timer())
+        watch = Watch()
+        for order in statistics.orders(len(names), options.rounds):
+            for name in (names[i] for i in order):
+                timer, began = Timer(), time.perf_counter()
+                found = ready[name].prove(timer)
+                times[name].append(time.perf_counter() - began)
+                timer.stop()
+                phases[name].append(timer.totals() | {f"card: {k}": v for k, v in found["device_phases"].items()})
+            print(f"round {len(times['base'])} of {options.rounds}", file=sys.stderr, flush=True)
+        noise = watch.report()
+    environment = {"card": found["cards"][0]["name"], "host_threads": len(os.sched_getaffinity(0))}
+    part = "" if options.partition is None else ", one partition"
+    return {
+        "of": f"proof of {options.size}{part}, resident",
+        "environment": environment,
+        "noise": noise,
+        "variants": compared(names, times, phases),
+    }
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--size", default="2KiB")
+    parser.add_argument("--partition", type=int, help="one partition alone")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        os.environ.setdefault("CUZK_CACHE_DIR", str(Path(name) / "cache"))
+        found = measure(options, Path(name))
+    options.out.write_text(json.dumps({"command": " ".join(sys.argv), "comparisons": [found]}, indent=1) + "\n")
+    for one in found["variants"]:
+        print(one.get("words") or f"{one['name']}: median {one['seconds']['median']:.4f} s", one["phases"])
+    print(found["noise"]["line"])
+
+
+if __name__ == "__main__":
+    main()
