@@ -213,9 +213,10 @@ def synth_only(**options: Any) -> None:
     Example: cuzk synth-only --size 8MiB --variant base,stream-witness=on --check
     """
     from cuzk.commands import synth_only as command
+    from cuzk.commands.synthesis_text import text
 
     result = command.run(command.Options(**options), START)
-    emit(result, options["as_json"], command.text)
+    emit(result, options["as_json"], text)
 
 
 @cli.command()
@@ -405,7 +406,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _interrupted(as_json: bool) -> int:
     signals.finish()
-    return _fail(Interrupted("interrupted; nothing was written"), as_json)
+    phase, partition = signals.stopped_in()
+    return _fail(Interrupted("interrupted; nothing was written", phase=phase, partition=partition), as_json)
 
 
 def _failed(error: Exception, as_json: bool, debug: bool) -> int:

@@ -16,17 +16,17 @@ DEFAULT_FILECOIN_PARAMETERS = "/var/tmp/filecoin-proof-parameters/"
 
 
 VARIABLES = ("CUZK_CPU", "CUZK_CACHE_DIR", "CUZK_TIMING")
-_FLAGS = {"": False, "0": False, "false": False, "1": True, "true": True}
+_FLAGS = {"": False, "0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
 
 
 def flag(variable: str) -> bool:
-    """A switch in the environment: 1 or true, 0, false or empty.
+    """A switch in the environment: 1, on or true; 0, off, false or empty.
 
     Raises  UsageError for anything else
     """
     value = os.environ.get(variable, "").strip().lower()
     if value not in _FLAGS:
-        raise UsageError("not a switch", where=variable, expected="0, 1, true, false or empty", got=value[:40])
+        raise UsageError("not a switch", where=variable, expected="1, on, true, 0, off, false or empty", got=value[:40])
     return _FLAGS[value]
 
 

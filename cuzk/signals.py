@@ -14,6 +14,7 @@ from typing import Any
 
 _AGAIN_SECONDS = 2.0  # a second signal within this time is taken for the same wish, so that it does not break the clean-up
 _received: list[float] = []
+_stopped_in: list[tuple[str, int | None]] = []
 
 
 def _numbers() -> list[int]:
@@ -25,6 +26,7 @@ def _numbers() -> list[int]:
 def install() -> None:
     """Take over the signals. Only the command line does this; outside of the main thread it cannot be done."""
     _received.clear()
+    _stopped_in.clear()
     if threading.current_thread() is not threading.main_thread():
         return
     sys.unraisablehook = _silent_if_stopped
@@ -43,6 +45,17 @@ def _stop(number: int, frame: Any) -> None:
     _received.append(now)
     if first:
         raise KeyboardInterrupt
+
+
+def note(phase: str, partition: int | None) -> None:
+    """The run was stopped in this phase; the first to say so is the innermost."""
+    if not _stopped_in:
+        _stopped_in.append((phase, partition))
+
+
+def stopped_in() -> tuple[str | None, int | None]:
+    """Phase and partition that the run was stopped in, as far as known."""
+    return _stopped_in[0] if _stopped_in else (None, None)
 
 
 def check() -> None:

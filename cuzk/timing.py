@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cuzk import config, workers
+from cuzk import config, signals, workers
 from cuzk.files import write_atomically
 
 # What the Rust cuzk calls the same work, so that its published breakdowns can be laid beside ours.
@@ -42,25 +42,38 @@ RUST_NAMES = {
     "msm_b_g1": "batch_add, tail_msm",
     "msm_b_g2": "b_g2_msm",
 }
+# What is said of a phase whose children ran at once.
+SIDE_BY_SIDE = "(children side by side: they may add up to more)"
 # Tasks of one phase that follow one another on a track within this many seconds are drawn as one.
 _JOIN = 0.0005
 
 
 @dataclass(slots=True)
 class Phase:
-    """One timed stretch. `start` is in seconds after the timer's origin; `track` is the thread if it is not the main one."""
+    """One timed stretch. `start` is in seconds after the timer's origin; `track` is the thread if it is not the main one.
+
+    `setting` is the one that was being measured, where several are compared.
+    """
 
     name: str
     start: float
     seconds: float = 0.0
     partition: int | None = None
     track: str | None = None
+    setting: str | None = None
     children: list[Phase] = field(default_factory=list)
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether children ran at once, so that their seconds may add up to more."""
+        return any(child.track != self.track for child in self.children)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         out: dict[str, Any] = {"name": self.name, "start": round(self.start, 6), "seconds": round(self.seconds, 6)}
-        out |= {key: value for key in ("partition", "track") if (value := getattr(self, key)) is not None}
+        out |= {key: value for key in ("partition", "track", "setting") if (value := getattr(self, key)) is not None}
+        if self.side_by_side:
+            out["side_by_side"] = True
         if self.children:
             out["children"] = [c.as_dict() for c in self.children]
         return out
@@ -74,27 +87,34 @@ class Span(NamedTuple):
     start: float
     seconds: float
     partition: int | None = None
+    setting: str | None = None
 
 
 class Total(NamedTuple):
-    """All phases with one path of names: how many, their seconds together."""
+    """All phases with one path of names: how many, their seconds together, whether children ran at once."""
 
     path: tuple[str, ...]
     times: int
     seconds: float
+    side_by_side: bool
+
+
+def _known(span: Span) -> tuple[Any, ...]:
+    return (span.partition,) if span.setting is None else (span.partition, span.setting)
 
 
 class Timer:
     """Collects phases. Times are of the monotonic clock."""
 
-    def __init__(self, origin: float | None = None) -> None:
-        """`origin`: a `time.perf_counter()` at which the clock started (default: now)."""
+    def __init__(self, origin: float | None = None, silent: bool = False) -> None:
+        """`origin`: a `time.perf_counter()` at which the clock started (default: now). `silent`: no lines, whatever is asked."""
         self.origin = time.perf_counter() if origin is None else origin
         self.root = Phase("total", 0.0)
         self.spans: list[Span] = []
+        self.setting: str | None = None  # phases that open from now on, on any thread, are of this one
         self._threads = threading.local()
         self._threads.open = [self.root]
-        self._flush = config.flag("CUZK_TIMING")
+        self._flush = not silent and config.flag("CUZK_TIMING")
 
     @property
     def partition(self) -> int | None:
@@ -111,7 +131,9 @@ class Timer:
 
     def started(self) -> None:
         """Everything until now was starting: imports and options."""
-        self.root.children.append(Phase("start", 0.0, self.now()))
+        phase = Phase("start", 0.0, self.now())
+        self.root.children.append(phase)
+        self._line((phase.name,), phase)
 
     def innermost(self) -> Phase:
         """The phase that is open on this thread; the whole where none is."""
@@ -122,10 +144,11 @@ class Timer:
     def within(self, parent: Phase) -> Iterator[None]:
         """On a thread of its own: phases that open here are children of `parent`, which another thread has open."""
         self._threads.open = [parent]
+        self._threads.above = self._path_of(parent)
         try:
             yield
         finally:
-            del self._threads.open
+            del self._threads.open, self._threads.above
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Phase]:
@@ -133,17 +156,42 @@ class Timer:
         stack: list[Phase] = self._threads.open
         here = threading.current_thread()
         track = None if here is threading.main_thread() else here.name
-        phase = Phase(name, self.now(), partition=self.partition, track=track)
+        phase = Phase(name, self.now(), partition=self.partition, track=track, setting=self.setting)
         stack[-1].children.append(phase)
         stack.append(phase)
         try:
             yield phase
+        except KeyboardInterrupt:
+            signals.note(name, phase.partition)
+            raise
         finally:
-            stack.pop()
             phase.seconds = self.now() - phase.start
             if self._flush:
-                where = "" if phase.partition is None else f" partition={phase.partition}"
-                print(f"timing {'  ' * (len(stack) - 1)}{name} {phase.seconds:.6f} s{where}", file=sys.stderr, flush=True)
+                self._line(self._path(), phase)
+            stack.pop()
+
+    def _path(self) -> tuple[str, ...]:
+        """Names of the phases that are open on this thread, outermost first, without the whole."""
+        above: tuple[str, ...] = getattr(self._threads, "above", ())
+        return (*above, *(p.name for p in self._threads.open[1:]))
+
+    def _path_of(self, wanted: Phase) -> tuple[str, ...]:
+        """Names from the whole down to a phase."""
+
+        def search(phase: Phase, path: tuple[str, ...]) -> tuple[str, ...] | None:
+            if phase is wanted:
+                return path
+            below = (search(child, (*path, child.name)) for child in reversed(phase.children))
+            return next((found for found in below if found is not None), None)
+
+        return search(self.root, ()) or ()
+
+    def _line(self, path: tuple[str, ...], phase: Phase) -> None:
+        """What CUZK_TIMING=1 prints: one line for each phase of this timer, when it ends."""
+        if self._flush:
+            words = [f"timing {'/'.join(path)} {phase.seconds:.6f} s from {phase.start:.6f} s"]
+            words += [f"{k}={v}" for k in ("partition", "track", "setting") if (v := getattr(phase, k)) is not None]
+            print(" ".join(words), file=sys.stderr, flush=True)
 
     def span(self, track: str, name: str, start: float, seconds: float, partition: int | None = None) -> None:
         """Add what a track did: for devices, whose own clock says when."""
@@ -154,10 +202,10 @@ class Timer:
         """Record what each worker thread does as a track of its own, named by the phase that gave it the task."""
 
         def done(origin: Any, track: str, began: float, ended: float) -> None:
-            name, partition = origin
-            self.spans.append(Span(track, name, began - self.origin, ended - began, partition))
+            name, partition, setting = origin
+            self.spans.append(Span(track, name, began - self.origin, ended - began, partition, setting))
 
-        workers.observer = workers.Observer(lambda: (self.innermost().name, self.partition), done)
+        workers.observer = workers.Observer(lambda: (self.innermost().name, self.partition, self.setting), done)
         try:
             yield
         finally:
@@ -183,8 +231,8 @@ class Timer:
         def walk(phase: Phase, path: tuple[str, ...]) -> None:
             for child in phase.children:
                 mine = (*path, child.name)
-                _, times, seconds = found.get(mine, Total(mine, 0, 0.0))
-                found[mine] = Total(mine, times + 1, seconds + child.seconds)
+                _, times, seconds, beside = found.get(mine, Total(mine, 0, 0.0, False))
+                found[mine] = Total(mine, times + 1, seconds + child.seconds, beside or child.side_by_side)
                 walk(child, mine)
 
         walk(self.root, ())
@@ -196,11 +244,14 @@ class Timer:
         """All phases as text, with their number, the share of the whole and the Rust cuzk's names."""
         total = self.root.seconds or 1.0
         lines = [f"{'phase':<22}{'n':>5}{'seconds':>10}{'share':>8}  in the Rust cuzk"]
-        rows = [("  " * (len(t.path) - 1) + t.path[-1], str(t.times), t.seconds, t.path[-1]) for t in self.nested_totals()]
+        rows = [
+            ("  " * (len(t.path) - 1) + t.path[-1], str(t.times), t.seconds, SIDE_BY_SIDE if t.side_by_side else t.path[-1])
+            for t in self.nested_totals()
+        ]
         rows.append(("unaccounted", "", self.totals()["unaccounted"], ""))
         for label, count, seconds, name in rows:
-            share = 100 * seconds / total
-            lines.append(f"{label:<22}{count:>5}{seconds:>10.3f}{share:>7.1f}%  {RUST_NAMES.get(name, '')}".rstrip())
+            note = name if name == SIDE_BY_SIDE else RUST_NAMES.get(name, "")
+            lines.append(f"{label:<22}{count:>5}{seconds:>10.3f}{100 * seconds / total:>7.1f}%  {note}".rstrip())
         lines.append(f"{'total':<22}{'':>5}{total:>10.3f}{100:>7.1f}%")
         return "\n".join(lines)
 
@@ -211,7 +262,7 @@ class Timer:
             line = out.setdefault(span.track, [])
             last = line[-1] if line else Span(span.track, "", 0.0, 0.0)
             at_once = span.start - (last.start + last.seconds) < _JOIN
-            if at_once and (last.name, last.partition) == (span.name, span.partition):
+            if at_once and (last.name, *last[4:]) == (span.name, *span[4:]):
                 line[-1] = last._replace(seconds=span.start + span.seconds - last.start)
             else:
                 line.append(span)
@@ -220,7 +271,7 @@ class Timer:
     def write_json(self, path: Path, facts: dict[str, Any]) -> None:
         """The whole tree and all tracks, with `facts` about the run."""
         tracks = [
-            {"track": track, "spans": [[s.name, round(s.start, 6), round(s.seconds, 6), s.partition] for s in spans]}
+            {"track": track, "spans": [[s.name, round(s.start, 6), round(s.seconds, 6), *_known(s)] for s in spans]}
             for track, spans in self.tracks().items()
         ]
         tree: dict[str, Any] = {**facts, "seconds": round(self.root.seconds, 6), "phases": self.totals()}
@@ -233,8 +284,8 @@ class Timer:
         events: list[dict[str, Any]] = []
         numbers: dict[str, int] = {"main": 1}
 
-        def add(track: str | None, name: str, start: float, seconds: float, partition: int | None) -> None:
-            arguments: dict[str, Any] = {} if partition is None else {"partition": partition}
+        def add(track: str | None, name: str, start: float, seconds: float, partition: int | None, setting: str | None) -> None:
+            arguments = {k: v for k, v in (("partition", partition), ("setting", setting)) if v is not None}
             if name in RUST_NAMES:
                 arguments["in the Rust cuzk"] = RUST_NAMES[name]
             number = numbers.setdefault(track or "main", len(numbers) + 1)
@@ -242,7 +293,7 @@ class Timer:
             events.append({**event, "args": arguments})
 
         def walk(phase: Phase) -> None:
-            add(phase.track, phase.name, phase.start, phase.seconds, phase.partition)
+            add(phase.track, phase.name, phase.start, phase.seconds, phase.partition, phase.setting)
             for child in phase.children:
                 walk(child)
 

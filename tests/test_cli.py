@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cuzk import __version__
-from cuzk.cli import cli
+from cuzk import __version__, signals
+from cuzk.cli import cli, main
+from cuzk.errors import ResourceError
+from cuzk.files import check_outputs
 from tests.conftest import ROOT
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    import os
-
     return subprocess.run(
         [sys.executable, "-m", "cuzk", *arguments], capture_output=True, text=True, cwd=ROOT, env={**os.environ, **environment}
     )
@@ -130,7 +131,6 @@ def test_a_full_disk_under_stdout_is_code_7(flags: list[str]) -> None:
 
 @pytest.mark.parametrize(("flags", "name"), [([], "SIGINT"), (["--json"], "SIGINT"), (["--json"], "SIGTERM")])
 def test_interrupt(flags: list[str], name: str, tmp_path: Path) -> None:
-    import os
     import signal
     import time
 
@@ -148,7 +148,8 @@ def test_interrupt(flags: list[str], name: str, tmp_path: Path) -> None:
     assert first and started.returncode == 130, (first, err)
     assert "Traceback" not in err
     if flags:
-        assert json.loads(out)["error"]["code"] == 130
+        error = json.loads(out)["error"]
+        assert error["code"] == 130 and error["phase"]
     else:
         assert out == ""
 
@@ -266,3 +267,30 @@ def test_json_leaves_progress_on_stderr() -> None:
     done = run("prove", "tests/vectors/groth16/cubic/circuit.json", "-o", "/tmp/never.bin", "--params", "tests/vectors", "--json")
     assert done.returncode == 5
     assert json.loads(done.stdout)["error"]["kind"] == "parameters"
+
+
+def test_an_interrupt_says_in_which_phase(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from cuzk.commands import explain
+    from cuzk.timing import Timer
+
+    def stopped(size: int | None) -> None:
+        timer = Timer()
+        timer.partition = 2
+        with timer.phase("cards"), timer.phase("msm_h"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(explain, "run", stopped)
+    monkeypatch.setattr(signals, "finish", lambda: None)
+    with pytest.raises(SystemExit) as left:
+        main(["explain", "--json"])
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert left.value.code == 130 and (error["phase"], error["partition"]) == ("msm_h", 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc takes no files, whatever its permissions say")
+def test_places_that_take_no_file_are_refused_before_any_work(tmp_path: Path) -> None:
+    with pytest.raises(ResourceError, match="cannot be written") as refused:
+        check_outputs({"--timings": Path("/proc/x.json")}, [])
+    assert refused.value.where == "--timings"
+    check_outputs({"--timings": tmp_path / "x.json"}, [])
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -104,6 +106,26 @@ def test_threads_have_phases_of_their_own() -> None:
     assert {(c.name, c.partition, c.track) for c in parent.children} == {("witness", 0, "job_0"), ("witness", 1, "job_1")}
     assert sum(c.seconds for c in parent.children) > parent.seconds  # they ran at once
     assert timer.totals()["side_by_side"] == pytest.approx(parent.seconds, abs=1e-5)
+    assert parent.side_by_side and parent.as_dict()["side_by_side"] is True
+    line = next(line for line in timer.table().splitlines() if line.startswith("side_by_side"))
+    assert line.endswith("(children side by side: they may add up to more)")
+    assert timer.table().count("side by side") == 1
+
+
+def test_phases_and_tasks_are_of_the_setting_that_is_measured(tmp_path: Path) -> None:
+    timer = Timer()
+    with timer.watching_workers():
+        for timer.setting in ("base", "presize=off", None):
+            with timer.phase("witness"):
+                workers.run_all(sleep, [(0.001,)] * 2, threads=2)
+    timer.stop()
+    timer.write_json(tmp_path / "t.json", {})
+    tree = json.loads((tmp_path / "t.json").read_text())
+    assert [c.get("setting") for c in tree["tree"]["children"]] == ["base", "presize=off", None]
+    assert {tuple(s[3:]) for t in tree["tracks"] for s in t["spans"]} == {(None, "base"), (None, "presize=off"), (None,)}
+    timer.write_trace(tmp_path / "x.json", {})
+    events = [e for e in json.loads((tmp_path / "x.json").read_text())["traceEvents"] if e["name"] == "witness"]
+    assert {e["args"].get("setting") for e in events} == {"base", "presize=off", None}
 
 
 def test_phases_end_when_they_fail() -> None:
@@ -115,19 +137,51 @@ def test_phases_end_when_they_fail() -> None:
     assert [p.name for p in timer.root.children] == ["a", "b"]
 
 
+def lines_of(code: str, timing: str = "1") -> tuple[int, list[str]]:
+    environment = {**os.environ, "CUZK_TIMING": timing}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=environment)
+    return done.returncode, done.stderr.splitlines()
+
+
 def test_lines_are_there_after_a_kill() -> None:
-    code = (
-        "import os, signal\nfrom cuzk.timing import Timer\nt = Timer()\nt.partition = 3\n"
+    code, lines = lines_of(
+        "import os, signal\nfrom cuzk.timing import Timer\nt = Timer()\nt.started()\nt.partition = 3\nt.setting = 'base'\n"
         "with t.phase('outer'):\n with t.phase('inner'): pass\n os.kill(os.getpid(), signal.SIGKILL)"
     )
-    import os
+    assert code == -9
+    start, line = lines
+    assert re.fullmatch(r"timing start \d+\.\d{6} s from 0\.000000 s", start)
+    assert re.fullmatch(r"timing outer/inner \d+\.\d{6} s from \d+\.\d{6} s partition=3 setting=base", line)
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "CUZK_TIMING": "1"}
+
+def test_lines_of_threads_have_the_whole_path_and_other_timers_none() -> None:
+    code, lines = lines_of(
+        "import threading\nfrom cuzk.timing import Timer\nt = Timer()\n"
+        "def drive(parent):\n"
+        " with t.within(parent):\n"
+        "  with t.phase('a'):\n"
+        "   with t.phase('b'): pass\n"
+        "with t.phase('cards'):\n"
+        " with t.phase('side') as parent:\n"
+        "  x = threading.Thread(target=drive, args=(parent,), name='job_0')\n"
+        "  x.start(); x.join()\n"
+        " with Timer(silent=True).phase('other'): pass\n"
     )
-    assert done.returncode == -9
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("timing   inner 0.") and line.endswith("partition=3")
+    assert code == 0
+    assert [line.split()[1] for line in lines] == ["cards/side/a/b", "cards/side/a", "cards/side", "cards"]
+    assert [line.endswith("track=job_0") for line in lines] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(("value", "lines"), [("1", 1), ("on", 1), ("TRUE", 1), ("0", 0), ("off", 0), ("", 0)])
+def test_switch_in_the_environment(value: str, lines: int) -> None:
+    code, found = lines_of("from cuzk.timing import Timer\nwith Timer().phase('a'): pass", value)
+    assert (code, len(found)) == (0, lines)
+
+
+def test_other_values_in_the_environment_are_refused() -> None:
+    for value in ("2", "yes", "maybe"):
+        code, found = lines_of("from cuzk.__main__ import main\nimport sys\nsys.argv[1:] = ['config']\nmain()", value)
+        assert code == 2 and "CUZK_TIMING" in " ".join(found), found
 
 
 def test_nobody_watches_unasked() -> None:
