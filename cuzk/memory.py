@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import resource
 import sys
+import warnings
 
 from cuzk import config
 from cuzk.circuits.template import Shape
@@ -28,6 +29,19 @@ def size_text(size: int) -> str:
         if size >= unit:
             return f"{size} bytes ({size / unit:.1f} {name})"
     return f"{size} bytes"
+
+
+def budget_of(given: str | None, available: int, option: str = "--memory-budget") -> int:
+    """The bytes that a run may take: what was given, else what is available. Warns of a budget that the machine does not have.
+
+    Raises  UsageError
+    """
+    if given is None:
+        return available
+    budget = parse_bytes(given, option)
+    if budget > available:
+        warnings.warn(f"{option} {given} is more than the {available:,} bytes that are available now", stacklevel=2)
+    return budget
 
 
 def predicted_peak(shape: Shape) -> int:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 # Share of the machine's CPUs that others may take before a measurement is called disturbed.
 TOLERATED = 0.05
+STAT = Path("/proc/stat")
 
 
 class _Reading(NamedTuple):
@@ -18,29 +19,40 @@ class _Reading(NamedTuple):
     own: float
 
 
-def _read(with_children: bool) -> _Reading | None:
+def _cpus() -> set[int] | None:
+    """The CPUs that this process may use; None where the system does not tell."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+
+
+def _read(with_children: bool, cpus: set[int] | None) -> _Reading | None:
     try:
-        words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+        lines = [line.split() for line in STAT.read_text().splitlines() if line.startswith("cpu")]
     except OSError:
         return None
-    user, nice, system, _, _, irq, soft, steal = (int(w) / os.sysconf("SC_CLK_TCK") for w in words[:8])
-    return _Reading(time.perf_counter(), user + nice + system + irq + soft, steal, sum(os.times()[: 4 if with_children else 2]))
+    names = {"cpu"} if cpus is None else {f"cpu{i}" for i in cpus}
+    busy = stolen = 0.0
+    for name, *words in lines:
+        if name in names:
+            user, nice, system, _, _, irq, soft, steal = (int(w) / os.sysconf("SC_CLK_TCK") for w in words[:8])
+            busy, stolen = busy + user + nice + system + irq + soft, stolen + steal
+    return _Reading(time.perf_counter(), busy, stolen, sum(os.times()[: 4 if with_children else 2]))
 
 
 class Watch:
-    """Watches from its making until `report`."""
+    """Watches the CPUs that this process may use, from its making until `report`."""
 
     def __init__(self, with_children: bool = False) -> None:
         """`with_children`: processes that this one started and waited for are part of the measurement."""
         self._with_children = with_children
-        self._before = _read(with_children)
+        self._cpus = _cpus()
+        self._before = _read(with_children, self._cpus)
 
     def report(self) -> dict[str, Any]:
         """CPUs that other processes and the host took on average, whether that is much, and a line that says so.
 
         `others` is None where the system does not tell.
         """
-        after, before = _read(self._with_children), self._before
+        after, before = _read(self._with_children, self._cpus), self._before
         if after is None or before is None or after.wall == before.wall:
             return {"others": None, "busy": None, "line": "whether the machine was busy is not known on this system"}
         return judge(
@@ -48,7 +60,7 @@ class Watch:
             after.busy - before.busy,
             after.stolen - before.stolen,
             after.own - before.own,
-            os.cpu_count() or 1,
+            len(self._cpus) if self._cpus is not None else os.cpu_count() or 1,
         )
 
 

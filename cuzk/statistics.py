@@ -20,6 +20,8 @@ from typing import Any
 CONFIDENCE = 0.95
 POWER = 0.8
 RESAMPLES = 2000
+# What the differences are, for whoever lays them beside the medians.
+PAIRED = "differences are medians of the differences within rounds, not differences of the medians"
 # With fewer rounds the interval for a median means nothing: among five differences all of one sign is luck one time in sixteen.
 FEWEST = 6
 

@@ -35,7 +35,8 @@ class Task:
 
     def __call__(self) -> None:
         self.found = None  # an array of the last run is given back before this one makes its own
-        self.found = synthesis.synthesize(self.shape, *hints(self.content, 0), self.settings, Timer(), self.made, self.into)
+        its = Timer(silent=True)
+        self.found = synthesis.synthesize(self.shape, *hints(self.content, 0), self.settings, its, self.made, self.into)
 
     def check(self, name: str) -> dict[str, Any]:
         """Digests of the last result against the Rust stack's where they are known; else every row."""

@@ -30,7 +30,7 @@ from cuzk.formats import c1, c1_check, circuit, randomness, shapes
 from cuzk.groth16 import prove as groth16
 from cuzk.groth16.proof import PROOF_BYTES
 from cuzk.groth16.verify import encode_checked
-from cuzk.memory import parse_bytes, predicted_peak, predicted_peak_beside_cards, refuse_over
+from cuzk.memory import budget_of, parse_bytes, predicted_peak, predicted_peak_beside_cards, refuse_over
 from cuzk.msm.rows import rows_from_be
 from cuzk.parameters import policy, resident
 from cuzk.progress import Progress
@@ -247,7 +247,7 @@ def _check_memory(options: Options, job: Job, settings: Settings, on_cards: bool
     """Bytes of host memory that are left beside what the run is known to need. Raises ResourceError if it needs more."""
     # What the parameters hold is given back before the rest is taken.
     available = config.available_memory() + job.parameters.held_bytes
-    budget = parse_bytes(options.memory_budget, "--memory-budget") if options.memory_budget else available
+    budget = budget_of(options.memory_budget, available)
     shape = job.shape
     synthesize = not _synthesized_on_cards(shape, settings)
     need = predicted_peak_beside_cards(shape, synthesize) if on_cards else predicted_peak(shape)

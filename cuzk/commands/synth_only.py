@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -23,7 +24,7 @@ from cuzk.files import check_outputs
 from cuzk.fixture import fabricate
 from cuzk.formats import c1, c1_check, shapes
 from cuzk.formats.c1 import C1
-from cuzk.memory import measured_peak, parse_bytes, refuse_over, synthesis_needs
+from cuzk.memory import budget_of, measured_peak, refuse_over, synthesis_needs
 from cuzk.noise import Watch
 from cuzk.progress import Progress
 from cuzk.r1cs import evaluation, explicit
@@ -32,7 +33,7 @@ from cuzk.r1cs.packing import pack
 from cuzk.seal import sector
 from cuzk.statistics import Comparison
 from cuzk.timing import Timer
-from cuzk.variants import SYNTHESIS, Settings, apply, parse_variants
+from cuzk.variants import SYNTHESIS, Settings, apply, equal_words, equals, parse_variants
 
 EXAMPLE = "c1-2kib.json"
 ITERATIONS, ROUNDS = 5, 20  # alone, and comparing
@@ -139,17 +140,21 @@ def _check(content: C1, progress: Progress) -> None:
     c1_check.check(content, replica)
 
 
-def _plan(options: Options, shape: Shape, content: C1, partitions: list[int], chosen: Sequence[Settings]) -> Plan:
+def _plan(
+    options: Options, shape: Shape, content: C1, partitions: list[int], chosen: Sequence[Settings], progress: Progress
+) -> Plan:
     """Raises  ResourceError with the minimum if the budget is too small"""
     rows = explicit.bytes_needed(shape) if any(s.lc_layout == "csr" for s in chosen) else 0
     hint_bytes = sum(array.nbytes for part in hints(content, partitions[0]) for array in part)
     once, each = synthesis_needs(shape, synthesis.bytes_of(shape), hint_bytes, rows)
     where = "--memory-budget" if options.memory_budget else "available memory"
-    budget = parse_bytes(options.memory_budget, where) if options.memory_budget else config.available_memory()
+    budget = budget_of(options.memory_budget, config.available_memory())
     refuse_over(once + each, budget, where, "this synthesis", _lower(rows))
     fitting = (budget - once) // each
     jobs = options.jobs or min(len(partitions), config.thread_count(), fitting)
     jobs = min(jobs, len(partitions))
+    if options.jobs is not None and options.jobs > jobs:
+        progress.line(f"--jobs {options.jobs}: there are {len(partitions)} partition(s), so {jobs} at a time")
     hint = f"at most {fitting} partition(s) at a time fit: --jobs {fitting}"
     refuse_over(once + jobs * each, budget, where, f"{jobs} partitions at a time", hint)
     return Plan(jobs, budget, once + jobs * each)
@@ -175,7 +180,7 @@ def run(options: Options, start: float) -> dict[str, Any]:
     partitions = parse_partitions(options.partition, content.vanilla.partitions)
     with timer.phase("record_shape"):
         shape = shapes.load_or_record(content.sector.size, progress)
-    plan = _plan(options, shape, content, partitions, list(chosen.values()))
+    plan = _plan(options, shape, content, partitions, list(chosen.values()), progress)
     at_once = "one partition" if plan.jobs == 1 else f"{plan.jobs} partitions"
     progress.line(f"{at_once} at a time; predicted peak {plan.predicted:,} bytes of {plan.budget:,}")
     runs = Runs(shape, content, partitions, plan.jobs, timer)
@@ -188,8 +193,11 @@ def run(options: Options, start: float) -> dict[str, Any]:
     if source.falsehood is not None:
         source.falsehood.hint = "every row of the chosen partitions holds: it is in another one, or the circuit does not state it"
         raise source.falsehood
-    result = _result(options, runs, plan, measurement, facts)
-    about = {"sector_size": content.sector.size, "source": source.name}
+    result = _result(options, runs, plan, measurement, facts, chosen)
+    settings = next(iter(chosen.values())).as_dict()
+    about: dict[str, Any] = {"sector_size": content.sector.size, "source": source.name, "settings": settings}
+    if len(chosen) > 1:
+        about["settings_compared"] = {name: its.as_dict() for name, its in chosen.items()}
     result = {**about, **result}
     timer.stop()
     if options.timings:
@@ -221,14 +229,16 @@ def _measure(options: Options, runs: Runs, chosen: dict[str, Settings], progress
         with runs.timer.phase("warm_up"):
             for _ in range(options.warmup):
                 for name in names:
-                    runs.run(chosen[name])
+                    with _under(runs.timer, name, names):
+                        runs.run(chosen[name])
                 progress.advance(1)
         counters = {name: Counters() for name in names} if options.counters else {}
         watch = Watch()
         progress.label("timed runs")
         for order in statistics.orders(len(names), rounds):
             for name in (names[i] for i in order):
-                times[name].append(runs.run(chosen[name], counters.get(name)))
+                with _under(runs.timer, name, names):
+                    times[name].append(runs.run(chosen[name], counters.get(name)))
             progress.advance(1)
         noise = watch.report()
     reports = {}
@@ -236,6 +246,16 @@ def _measure(options: Options, runs: Runs, chosen: dict[str, Settings], progress
         reports[name] = counter.report()
         counter.close()
     return Measurement(times, reports, pinning, noise)
+
+
+@contextmanager
+def _under(timer: Timer, name: str, names: list[str]) -> Iterator[None]:
+    """Phases that open here are of this setting, where there are several."""
+    timer.setting = name if len(names) > 1 else None
+    try:
+        yield
+    finally:
+        timer.setting = None
 
 
 def _look(options: Options, runs: Runs, chosen: dict[str, Settings]) -> dict[int, dict[str, Any]]:
@@ -266,12 +286,18 @@ def _look(options: Options, runs: Runs, chosen: dict[str, Settings]) -> dict[int
 
     if len(chosen) > 1 or options.check or options.digest:
         for name in chosen:
-            runs.untimed(chosen[name], functools.partial(look, name))
+            with _under(timer, name, list(chosen)):
+                runs.untimed(chosen[name], functools.partial(look, name))
     return facts
 
 
 def _result(
-    options: Options, runs: Runs, plan: Plan, measurement: Measurement, facts: dict[int, dict[str, Any]]
+    options: Options,
+    runs: Runs,
+    plan: Plan,
+    measurement: Measurement,
+    facts: dict[int, dict[str, Any]],
+    chosen: dict[str, Settings],
 ) -> dict[str, Any]:
     """Everything as it is printed."""
     shape, threads = runs.shape, config.thread_count()
@@ -296,24 +322,41 @@ def _result(
         "memory_bandwidth": round(write_rate),
         "share_of_bandwidth": round(written / whole.median / write_rate, 4),
         "memory": plan.as_dict(),
+        "first_touch": _first_touch(runs, chosen[first]),
         "noise": {**measurement.noise, "pinning": measurement.pinning},
     }
     if measurement.counters:
         result["counters"] = measurement.counters[first]
     if len(measurement.times) > 1:
-        result |= _comparison(rows, measurement)
+        result |= _comparison(rows, measurement, chosen)
     return result
 
 
-def _comparison(rows: int, measurement: Measurement) -> dict[str, Any]:
+def _first_touch(runs: Runs, settings: Settings) -> dict[str, Any]:
+    """What making arrays and touching them for the first time took, where that is outside of the times."""
+    seconds = [round(s, 6) for s in runs.first_touches]
+    return {"in_the_times": not settings.presize, "seconds": statistics.median(seconds) if seconds else None, "n": len(seconds)}
+
+
+def phase_medians(times: Sequence[Times]) -> dict[str, float]:
+    """The median of each phase over runs; within a run, partitions are added up."""
+    names = dict.fromkeys(name for t in times for name in t.phases)
+    return {name: round(statistics.median([t.phases.get(name, 0.0) for t in times]), 6) for name in names}
+
+
+def _comparison(rows: int, measurement: Measurement, chosen: dict[str, Settings]) -> dict[str, Any]:
     """The settings side by side, each against the first."""
-    names = list(measurement.times)
+    names, same = list(measurement.times), equals(chosen)
     seconds = {name: [t.whole for t in times] for name, times in measurement.times.items()}
     listed, words = [], []
     for name in names:
         summary = statistics.summary(seconds[name])
-        one: dict[str, Any] = {"name": name, "seconds": summary.as_dict(), "rows_per_second": round(rows / summary.median)}
+        one: dict[str, Any] = {"name": name, "settings": chosen[name].as_dict(), "changed": chosen[name].words()}
+        one |= {"seconds": summary.as_dict(), "rows_per_second": round(rows / summary.median)}
+        one["phases"] = phase_medians(measurement.times[name])
         one["times"] = [round(s, 6) for s in seconds[name]]
+        if name in same:
+            one |= {"equal_to": same[name], "equal_words": equal_words(name, same[name])}
         if name != names[0]:
             comparison: Comparison = statistics.compare(name, seconds[name], names[0], seconds[names[0]])
             words.append(comparison.words)
@@ -321,50 +364,4 @@ def _comparison(rows: int, measurement: Measurement) -> dict[str, Any]:
         if name in measurement.counters:
             one["counters"] = measurement.counters[name]
         listed.append(one)
-    return {"variants": listed, "verdict": ". ".join(words)}
-
-
-def text(result: dict[str, Any]) -> str:
-    """The result for people."""
-    lines = [f"{result['source']}, sector size {result['sector_size']}"]
-    for p in result["partitions"]:
-        s = p["seconds"]
-        lines.append(f"partition {p['partition']}: {p['rows']:,} rows in {s['median']:.4f} s, {p['rows_per_second']:,} rows/s")
-        lines.append(f"  from {s['min']:.4f} to {s['max']:.4f} s in {s['n']} runs")
-        if p["checked"]:
-            lines.append("  every row holds")
-        lines += [f"  {key:<16} {value}" for key, value in p.items() if key.endswith("blake2s")]
-    if len(result["partitions"]) > 1:
-        seconds = result["seconds_together"]["median"]
-        lines.append(f"together: {seconds:.4f} s, {result['jobs']} at a time, {result['rows_per_second']:,} rows/s")
-    lines.append(f"{result['rows_per_second_per_core']:,} rows/s a core ({result['threads']} threads)")
-    lines.append(
-        f"{result['bytes_written']:,} bytes written at {result['bytes_per_second'] / 1e9:.2f} GB/s, "
-        f"{100 * result['share_of_bandwidth']:.0f} % of the {result['memory_bandwidth'] / 1e9:.1f} GB/s measured in this run"
-    )
-    m = result["memory"]
-    lines.append(f"peak memory {m['measured_peak']:,} bytes (predicted {m['predicted_peak']:,}, budget {m['budget']:,})")
-    lines += _counter_lines(result.get("counters"), "counters")
-    for v in result.get("variants", []):
-        s = v["seconds"]
-        lines.append(f"{v['name']}: median {s['median']:.4f} s, spread {s['spread']:.4f} s, N = {s['n']}")
-        lines += _counter_lines(v.get("counters"), "  counters")
-    if "verdict" in result:
-        lines += [v["words"] for v in result["variants"] if "words" in v]
-        lines.append(result["noise"]["pinning"])
-    lines.append(result["noise"]["line"])
-    return "\n".join(lines)
-
-
-def _counter_lines(report: dict[str, Any] | None, title: str) -> list[str]:
-    if report is None:
-        return []
-    lines, half = [f"{title}:"], report["user_mode_only"]
-    lines += [f"  {k:<24} {v:,}{' (user mode only)' if k in half else ''}" for k, v in report["values"].items()]
-    if "instructions_per_cycle" in report:
-        lines.append(f"  {'instructions_per_cycle':<24} {report['instructions_per_cycle']:,}")
-    lines += [f"  {name:<24} {value:,} (getrusage)" for name, value in report["usage"].items()]
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in report["refused"].items():
-        by_reason.setdefault(reason, []).append(name)
-    return lines + [f"  not counted: {', '.join(names)}: {reason}" for reason, names in by_reason.items()]
+    return {"variants": listed, "verdict": ". ".join(words), "differences": statistics.PAIRED}

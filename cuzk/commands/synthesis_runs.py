@@ -30,10 +30,14 @@ from cuzk.variants import Settings
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of one run: until all partitions were done (their sum where they followed one another), and each one's own."""
+    """Seconds of one run: until all partitions were done (their sum where they followed one another), and each one's own.
+
+    `phases` are sums over partitions, which may be more than the whole where those ran side by side.
+    """
 
     whole: float
     each: dict[int, float]
+    phases: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -51,6 +55,7 @@ class Runs:
     timer: Timer
     made: Explicit | None = None
     rates: list[float] = field(default_factory=list)  # bytes written a second, by overwriting buffers
+    first_touches: list[float] = field(default_factory=list)  # seconds of making and touching buffers, each time
     _buffers: list[Buffers] = field(default_factory=list)
 
     def prepare(self, settings: list[Settings]) -> None:
@@ -62,37 +67,45 @@ class Runs:
         none = Hints(repeated.bits[:0], repeated.elems_canon[:0])
         for s in settings:
             made = explicit.expand(small) if s.lc_layout == "csr" else None
-            synthesis.synthesize(small, prologue, none, s, Timer(), made, synthesis.buffers(small))
+            its_own = Timer(silent=True)  # what it spends here is in the phase that is open
+            synthesis.synthesize(small, prologue, none, s, its_own, made, synthesis.buffers(small))
         gc.collect()
         gc.freeze()  # what is there now stays: collecting between runs need not look at it
 
     def run(self, settings: Settings, counters: Counters | None = None) -> Times:
         """All partitions once. Only synthesis is in the times: C1 in memory to A·z, B·z, C·z in memory."""
         self._fresh(settings)
+        phases: dict[str, float] = {}
         if self.jobs == 1:
             each = {}
             for i, k in enumerate(self.partitions):
                 if i:
                     self._fresh(settings)
                 with measured(counters):
-                    each[k] = self._timed(settings, k, self._buffers[0] if settings.presize else None)
-            return Times(sum(each.values()), each)
-        return self._side_by_side(settings, counters)
+                    each[k] = self._timed(settings, k, self._buffers[0] if settings.presize else None, phases)
+            return Times(sum(each.values()), each, phases)
+        return self._side_by_side(settings, counters, phases)
 
-    def _timed(self, settings: Settings, k: int, into: Buffers | None) -> float:
+    def _timed(self, settings: Settings, k: int, into: Buffers | None, phases: dict[str, float]) -> float:
+        """Seconds of one partition; those of its phases are added to `phases`."""
+        siblings = self.timer.innermost().children
+        before = len(siblings)
         self.timer.partition = k
         began = time.perf_counter()
         result = self._synthesize(settings, k, into)
         seconds = time.perf_counter() - began
         del result  # what the run made itself is given back after the clock has stopped
         self.timer.partition = None
+        for phase in siblings[before:]:
+            if phase.partition == k:  # others are of partitions beside this one
+                phases[phase.name] = phases.get(phase.name, 0.0) + phase.seconds
         return seconds
 
     def _synthesize(self, settings: Settings, k: int, into: Buffers | None) -> Synthesis:
         made = self.made if settings.lc_layout == "csr" else None
         return synthesis.synthesize(self.shape, *hints(self.content, k), settings, self.timer, made, into)
 
-    def _side_by_side(self, settings: Settings, counters: Counters | None) -> Times:
+    def _side_by_side(self, settings: Settings, counters: Counters | None, phases: dict[str, float]) -> Times:
         """A thread for each job drives partitions; their tasks share one pool of workers."""
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         for k in self.partitions:
@@ -105,7 +118,7 @@ class Runs:
                 try:
                     while not failures:
                         k = waiting.get_nowait()
-                        each[k] = self._timed(settings, k, into)
+                        each[k] = self._timed(settings, k, into, phases)
                 except queue.Empty:
                     pass
                 except BaseException as error:
@@ -122,7 +135,7 @@ class Runs:
             whole = time.perf_counter() - began
         if failures:
             raise failures[0]
-        return Times(whole, each)
+        return Times(whole, each, phases)
 
     def _fresh(self, settings: Settings) -> None:
         """The state before a run: nothing of an earlier one left."""
@@ -132,10 +145,11 @@ class Runs:
                 gc.collect()
             return
         if not self._buffers:
-            with self.timer.phase("presize"):
+            with self.timer.phase("presize") as touching:
                 self._buffers.extend(synthesis.buffers(self.shape) for _ in range(self.jobs))
                 for buffers in self._buffers:
                     buffers.overwrite()
+            self.first_touches.append(touching.seconds)
         with self.timer.phase("reset"):
             gc.collect()
             began = time.perf_counter()

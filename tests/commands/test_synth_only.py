@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from cuzk.cli import main
 from cuzk.commands import synth_only
 from cuzk.commands.synth_only import Options
 from cuzk.commands.synthesis_runs import Runs, fingerprint, measured
+from cuzk.commands.synthesis_text import text
 from cuzk.errors import FalseInput, InternalError, ResourceError, UsageError
 from cuzk.formats import c1, c1_write, shapes
 from cuzk.formats.c1_layout import COMMITMENTS
@@ -226,7 +230,8 @@ def test_memory_is_predicted_and_refused_with_the_minimum() -> None:
         ({"opts": ("parallel-b-g2=on",)}, "does not touch synthesis"),
         ({"opts": ("pinned=on",)}, "does not touch synthesis"),
         ({"variant": "base,msm-window=one"}, "does not touch synthesis"),
-        ({"variant": "base,base"}, "twice"),
+        ({"variant": "base,presize=off+presize=on"}, "set twice"),
+        ({"opts": ("presize=off", "presize=on")}, "set twice"),
         ({"partition": "1"}, "no such partition"),
         ({"partition": "x"}, "no such partition"),
         ({"size": 2048, "c1_file": EXAMPLE}, "its own size"),
@@ -257,3 +262,60 @@ def test_json_is_one_object_and_errors_too(capsys: pytest.CaptureFixture[str]) -
     assert code == json.loads(out)["error"]["code"] == 7
     assert through_the_command_line(capsys, "--iterations", "0")[0] == 2
     assert through_the_command_line(capsys, "--jobs", "0")[0] == 2
+
+
+def test_settings_are_in_every_result(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    places = {"timings": tmp_path / "t.json", "trace": tmp_path / "x.json"}
+    found = run(opts=("lc-layout=csr",), variant="base,stream-witness=on,base", iterations=6, warmup=0, **places)
+    assert found["settings"] == Settings(lc_layout="csr").as_dict()
+    base, other, again = found["variants"]
+    assert base["settings"] == again["settings"] == found["settings"]
+    assert other["settings"] == Settings(lc_layout="csr", stream_witness=True).as_dict()
+    assert (base["name"], again["name"], again["equal_to"]) == ("base", "base (2)", "base")
+    assert set(base["phases"]) == {"witness", "eval_abc"} and set(other["phases"]) == {"stream_abc"}
+    for v in found["variants"]:
+        assert sum(v["phases"].values()) == pytest.approx(v["seconds"]["median"], rel=0.3)
+    shown = text(found)
+    assert "settings: lc-layout=csr, the others by default" in shown
+    assert "base (lc-layout=csr): median" in shown and "stream-witness=on (lc-layout=csr stream-witness=on): median" in shown
+    assert "base (2) and base are equal settings: an A/A test" in shown
+    assert "differences are medians of the differences within rounds" in shown
+    table = shown[shown.index("medians of phases") :].splitlines()
+    assert table[1].split() == ["phase", "base", "stream-witness=on", "base", "(2)"]
+    assert {line.split()[0]: line.split().count("–") for line in table[2:5]} == {"witness": 1, "eval_abc": 1, "stream_abc": 2}
+    tree = json.loads((tmp_path / "t.json").read_text())
+    assert tree["settings"] == found["settings"] and set(tree["settings_compared"]) == {"base", "stream-witness=on", "base (2)"}
+    assert {c["setting"] for c in tree["tree"]["children"] if c["name"] == "stream_abc"} == {"stream-witness=on"}
+    trace = json.loads((tmp_path / "x.json").read_text())
+    assert trace["otherData"]["settings"] == found["settings"]
+    assert {e["args"].get("setting") for e in trace["traceEvents"] if e["name"] == "eval_abc"} == {"base", "base (2)"}
+
+
+def test_the_first_touch_is_named_beside_the_times() -> None:
+    found = run(iterations=1, warmup=0)
+    assert found["settings"] == Settings().as_dict() and "settings: all switches by default" in text(found)
+    touch = found["first_touch"]
+    assert touch["in_the_times"] is False and touch["n"] == 1 and touch["seconds"] > 0
+    assert f"first time, {touch['seconds']:.4f} s in this run (phase presize)" in text(found)
+    within = run(iterations=1, warmup=0, opts=("presize=off",))
+    assert within["first_touch"] == {"in_the_times": True, "seconds": None, "n": 0}
+    assert "the times include making the arrays" in text(within)
+
+
+@pytest.mark.filterwarnings("always")
+def test_jobs_beyond_the_partitions_and_budgets_beyond_the_machine_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = through_the_command_line(capsys, "--iterations", "1", "--jobs", "99", "--memory-budget", "900T")
+    assert code == 0
+    assert "--jobs 99: there are 1 partition(s), so 1 at a time" in err
+    assert "warning: --memory-budget 900T is more than the" in err
+
+
+def test_lines_while_it_runs_are_one_a_phase() -> None:
+    arguments = ["synth-only", "--iterations", "2", "--variant", "base,stream-witness=on"]
+    environment = {**os.environ, "CUZK_TIMING": "1"}
+    done = subprocess.run([sys.executable, "-m", "cuzk", *arguments], capture_output=True, text=True, cwd=ROOT, env=environment)
+    lines = [line.split() for line in done.stderr.splitlines() if line.startswith("timing ")]
+    paths = [words[1] for words in lines]
+    assert paths[0] == "start" and paths.count("witness") == 3 and paths.count("warm_up/witness") == 1 and "prepare" in paths
+    assert paths.count("stream_abc") == 3 and not [p for p in paths if p.startswith("prepare/")]
+    assert sum(float(words[2]) for words in lines if "/" not in words[1]) <= float(lines[-1][5]) + float(lines[-1][2]) + 1e-3
