@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ _COLOURS = ("#2a78d6", "#eb6834", "#1baf7a", "#eda100", "#e87ba4", "#008300", "#
 _OTHER = "#8d8c86"
 _ROW, _GAP, _LEFT = 22, 4, 110
 _NARROW, _WIDE = 1000, 9000
+_SETTING = "setting"  # label of the lane that says which setting was measured
 
 _STYLE = """
 :root { --ink: #0b0b0b; --soft: #52514e; --line: #d9d8d2; --back: #fcfcfb; --panel: #f4f3ef; }
@@ -23,8 +24,8 @@ body { max-width: 1180px; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2.2rem; } .soft { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; } td, th { padding: .2rem .6rem; border-bottom: 1px solid var(--line); }
-td.n, th.n { text-align: right; } td.n, th, td.rust { white-space: nowrap; }
-.scroll { overflow-x: auto; background: var(--panel); border-radius: 6px; padding: .5rem; }
+td small { color: var(--soft); margin-left: .5em; } td.n, th.n { text-align: right; } td.n, th, td.rust { white-space: nowrap; }
+.scroll, .wide { overflow-x: auto; } .scroll { background: var(--panel); border-radius: 6px; padding: .5rem; }
 svg text { fill: var(--ink); font-size: 11px; } svg .tick { stroke: var(--line); } svg text.in { fill: #fff; }
 .key { display: inline-block; margin-right: 1rem; }
 .key i { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .35em; }
@@ -39,6 +40,7 @@ class Bar(NamedTuple):
     start: float
     seconds: float
     partition: int | None
+    setting: str | None = None
 
 
 class Lane(NamedTuple):
@@ -53,6 +55,7 @@ class Row(NamedTuple):
 
     times: int
     seconds: float
+    side_by_side: bool = False  # children ran at once
 
 
 def page(files: list[tuple[str, dict[str, Any]]]) -> str:
@@ -62,9 +65,10 @@ def page(files: list[tuple[str, dict[str, Any]]]) -> str:
     parts = [f"<h1>{escape(title)}</h1>", *(_facts(name, tree) for name, tree in files)]
     parts += [_comparison(name, tree) for name, tree in files if tree.get("variants")]
     parts.append("<h2>Timeline</h2>" + _legend(colours))
-    trees = [tree for _, tree in files]
-    whole, detailed = _NARROW / _longest(trees), _scale(trees)
+    if len({round(tree["seconds"], 3) for _, tree in files}) > 1:
+        parts.append("<p class=soft>Each picture has its own scale: equal widths are not equal times.</p>")
     for name, tree in files:
+        whole, detailed = _NARROW / (tree["seconds"] or 1.0), _scale(tree)
         parts.append(f"<p class=soft>{escape(name)}: {tree['seconds']:.3f} s</p>")
         parts.append(f"<div class=scroll>{_timeline(tree, colours, whole)}</div>")
         if detailed > 1.2 * whole:
@@ -77,11 +81,20 @@ def page(files: list[tuple[str, dict[str, Any]]]) -> str:
     return f"<!doctype html>\n<html lang=en><head>{head}<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
 
 
-def _walk(phase: dict[str, Any], path: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], dict[str, Any]]]:
+def _walk(
+    phase: dict[str, Any], path: tuple[str, ...] = (), flat: bool = False
+) -> Iterable[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Every phase with its path of names. `flat`: children that ran side by side stand beside their parent, so that they have
+    the paths that they have where they follow one another.
+    """
     for child in phase.get("children", ()):
         mine = (*path, str(child["name"]))
         yield mine, child
-        yield from _walk(child, mine)
+        yield from _walk(child, path if flat and _side_by_side(child) else mine, flat)
+
+
+def _side_by_side(phase: dict[str, Any]) -> bool:
+    return any(child.get("track") != phase.get("track") for child in phase.get("children", ()))
 
 
 def _colour_of(files: list[tuple[str, dict[str, Any]]]) -> dict[str, str]:
@@ -101,12 +114,44 @@ def _legend(colours: dict[str, str]) -> str:
 
 
 def _facts(name: str, tree: dict[str, Any]) -> str:
-    simple = {k: v for k, v in tree.items() if isinstance(v, str | int | float) and k not in ("verdict", "proof")}
-    settings = tree.get("settings", {})
-    simple |= {"settings": " ".join(f"{k}={v}" for k, v in settings.items())} if isinstance(settings, dict) and settings else {}
-    words = ", ".join(f"{escape(k)} {escape(_number(v))}" for k, v in simple.items())
+    simple = {k: v for k, v in tree.items() if isinstance(v, str | int | float) and k not in _ELSEWHERE}
+    words = [_WORDS[k](v) if k in _WORDS else f"{k.replace('_', ' ')} {_number(v)}" for k, v in simple.items()]
+    settings = tree.get("settings_compared") or {"": tree.get("settings")}
+    for setting, its in settings.items() if isinstance(settings, dict) else ():
+        if isinstance(its, dict) and its:
+            words.append(f"settings{f' of {setting}' if setting else ''}: " + " ".join(f"{k}={v}" for k, v in its.items()))
     noise = tree.get("noise", {}).get("line")
-    return f"<p class=soft><b>{escape(name)}</b>: {words}{'. ' + escape(noise) if noise else ''}</p>"
+    return f"<p class=soft><b>{escape(name)}</b>: {escape('; '.join(words))}{'. ' + escape(noise) if noise else ''}</p>"
+
+
+def _size(value: float) -> str:
+    names = ("bytes", "KiB", "MiB", "GiB")
+    power = next((p for p in (3, 2, 1) if value >= 1 << (10 * p)), 0)
+    return f"{value / (1 << (10 * power)):.4g} {names[power]}"
+
+
+_ELSEWHERE = ("verdict", "proof", "differences", "share_of_bandwidth", "version")
+_WORDS: dict[str, Callable[[Any], str]] = {
+    "source": lambda v: f"input: {v}",
+    "sector_size": lambda v: f"sector of {_size(v)}",
+    "seconds": lambda v: f"{v:.3f} s in all",
+    "registered_proof": lambda v: f"registered proof {v}",
+    "ids_checked": lambda v: "ids checked" if v else "ids not checked",
+    "verified": lambda v: "verified" if v else "not verified",
+    "aggregated": lambda v: "aggregated" if v else "partitions one behind the other, not aggregated",
+    "bytes": lambda v: f"proof of {v} bytes",
+    "partitions": lambda v: f"{v} partition(s)",
+    "jobs": lambda v: f"{v} partition(s) at a time",
+    "threads": lambda v: f"{v} threads",
+    "warmup": lambda v: f"{v} warm-up run(s)",
+    "device": lambda v: f"device {v}",
+    "randomness": lambda v: f"r and s from {'a file' if v == 'file' else 'the system'}",
+    "rows_per_second": lambda v: f"{v / 1e6:.1f} million rows/s",
+    "rows_per_second_per_core": lambda v: f"{v / 1e6:.1f} million rows/s a core",
+    "bytes_written": lambda v: f"{_size(v)} written",
+    "bytes_per_second": lambda v: f"at {v / 1e9:.2f} GB/s",
+    "memory_bandwidth": lambda v: f"where {v / 1e9:.1f} GB/s were measured at most",
+}
 
 
 def _number(value: Any) -> str:
@@ -120,24 +165,34 @@ def _lanes(tree: dict[str, Any]) -> list[Lane]:
     depths: dict[int, list[Bar]] = {}
     threads: dict[str, list[Bar]] = {}
     for path, phase in _walk(tree["tree"]):
-        bar = Bar(path[-1], phase["start"], phase["seconds"], phase.get("partition"))
+        bar = Bar(path[-1], phase["start"], phase["seconds"], phase.get("partition"), phase.get("setting"))
         if track := phase.get("track"):
             threads.setdefault(track, []).append(bar)
         else:
             depths.setdefault(len(path), []).append(bar)
     lanes = [Lane("main" if depth == 1 else "", bars) for depth, bars in sorted(depths.items())]
     lanes += [Lane(track, bars) for track, bars in sorted(threads.items())]
+    if settings := _settings(tree):
+        lanes.insert(0, Lane(_SETTING, settings))
     return lanes + [Lane(t["track"], [Bar(*span) for span in t["spans"]]) for t in tree.get("tracks", ())]
 
 
-def _longest(trees: list[dict[str, Any]]) -> float:
-    return max(tree["seconds"] for tree in trees) or 1.0
+def _settings(tree: dict[str, Any]) -> list[Bar]:
+    """Which setting was being measured, from when to when."""
+    bars: list[Bar] = []
+    for phase in sorted((p for _, p in _walk(tree["tree"]) if p.get("setting")), key=lambda p: p["start"]):
+        end = phase["start"] + phase["seconds"]
+        if bars and bars[-1].name == phase["setting"]:
+            bars[-1] = bars[-1]._replace(seconds=max(end - bars[-1].start, bars[-1].seconds))
+        else:
+            bars.append(Bar(phase["setting"], phase["start"], phase["seconds"], None))
+    return bars
 
 
-def _scale(trees: list[dict[str, Any]]) -> float:
+def _scale(tree: dict[str, Any]) -> float:
     """Pixels a second: a typical phase is some pixels wide, the picture no wider than can be scrolled."""
-    longest = _longest(trees)
-    shortest = sorted(p["seconds"] for tree in trees for _, p in _walk(tree["tree"]) if p["seconds"] > 1e-4)
+    longest = tree["seconds"] or 1.0
+    shortest = sorted(p["seconds"] for _, p in _walk(tree["tree"]) if p["seconds"] > 1e-4)
     typical = shortest[len(shortest) // 2] if shortest else longest
     return min(max(_NARROW, 14 / typical * longest), _WIDE) / longest
 
@@ -153,8 +208,14 @@ def _timeline(tree: dict[str, Any], colours: dict[str, str], scale: float) -> st
     for i, lane in enumerate(lanes):
         y = 18 + i * (_ROW + _GAP)
         out.append(f'<text x="4" y="{y + 15}">{escape(lane.label)}</text>')
-        out += [_rectangle(bar, y, scale, colours.get(bar.name, _OTHER)) for bar in lane.bars]
+        of = _colours_of_settings(lane) if lane.label == _SETTING else colours
+        out += [_rectangle(bar, y, scale, of.get(bar.name, _OTHER)) for bar in lane.bars]
     return "".join(out) + "</svg>"
+
+
+def _colours_of_settings(lane: Lane) -> dict[str, str]:
+    names = dict.fromkeys(bar.name for bar in lane.bars)
+    return {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
 
 
 def _mark(x: float, y: tuple[float, float], label_at: tuple[float, float], label: str) -> str:
@@ -166,6 +227,7 @@ def _mark(x: float, y: tuple[float, float], label_at: tuple[float, float], label
 def _rectangle(bar: Bar, y: int, scale: float, colour: str) -> str:
     x, width = _LEFT + bar.start * scale, max(0.4, bar.seconds * scale - 1)
     where = "" if bar.partition is None else f", partition {bar.partition}"
+    where += "" if bar.setting is None else f", {escape(bar.setting)}"
     hover = f"<title>{escape(bar.name)}{where}: {bar.seconds:.4f} s from {bar.start:.4f} s</title>"
     label = f'<text class=in x="{x + 4:.1f}" y="{y + 15}">{escape(bar.name)}</text>' if width > 7 * len(bar.name) + 8 else ""
     return f'<g>{hover}<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{_ROW}" rx="2" fill="{colour}"/>{label}</g>'
@@ -177,18 +239,18 @@ def _tick(seconds: float) -> float:
     return next(m * power for m in (1, 2, 5, 10) if m * power >= seconds)
 
 
-def _rows(tree: dict[str, Any]) -> dict[tuple[str, ...], Row]:
+def _rows(tree: dict[str, Any], flat: bool) -> dict[tuple[str, ...], Row]:
     found: dict[tuple[str, ...], Row] = {}
-    for path, phase in _walk(tree["tree"]):
-        times, seconds = found.get(path, Row(0, 0.0))
-        found[path] = Row(times + 1, seconds + phase["seconds"])
+    for path, phase in _walk(tree["tree"], flat=flat):
+        times, seconds, beside = found.get(path, Row(0, 0.0))
+        found[path] = Row(times + 1, seconds + phase["seconds"], beside or _side_by_side(phase))
     found["unaccounted",] = Row(1, tree["phases"].get("unaccounted", 0.0))
     found["total",] = Row(1, tree["seconds"])
     return found
 
 
 def _phases(files: list[tuple[str, dict[str, Any]]]) -> str:
-    tables = [_rows(tree) for _, tree in files]
+    tables = [_rows(tree, flat=len(files) > 1) for _, tree in files]
     order = {path: None for table in tables for path in table}
     last = [("unaccounted",), ("total",)]
     place = {path: i for i, path in enumerate(order)}
@@ -198,17 +260,24 @@ def _phases(files: list[tuple[str, dict[str, Any]]]) -> str:
     heads = "".join(f"<th class=n>{escape(name)}, s</th><th class=n>n</th><th class=n>share</th>" for name, _ in files)
     compared = len(files) == 2
     heads += "<th class=n>difference, s</th><th class=n>%</th>" if compared else ""
-    out = [f"<table><tr><th>phase</th><th>in the Rust cuzk</th>{heads}<th></th></tr>"]
+    out = [f"<div class=wide><table><tr><th>phase</th><th>in the Rust cuzk</th>{heads}<th></th></tr>"]
     for path in paths:
         rows = [table.get(path) for table in tables]
-        name = f'<td style="padding-left:{0.6 + 1.2 * (len(path) - 1)}rem">{escape(path[-1])}</td>'
+        note = f"<small>{_NOTES[len(files) > 1]}</small>" if any(row and row.side_by_side for row in rows) else ""
+        name = f'<td style="padding-left:{0.6 + 1.2 * (len(path) - 1):.1f}rem">{escape(path[-1])}{note}</td>'
         cells = [name, f"<td class='soft rust'>{escape(names.get(path[-1], ''))}</td>"]
         cells += [_cells(row, tree["seconds"]) for row, (_, tree) in zip(rows, files, strict=True)]
         if compared:
             cells.append(_difference(*rows))
         bars = "" if path == ("total",) else _bars([row.seconds if row else 0.0 for row in rows], most)
         out.append(f"<tr>{''.join(cells)}<td>{bars}</td></tr>")
-    return "".join(out) + "</table>"
+    return "".join(out) + "</table></div>"
+
+
+_NOTES = {
+    False: "children side by side: they may add up to more",
+    True: "its children ran side by side, are listed beside it, and may add up to more",
+}
 
 
 def _cells(row: Row | None, whole: float) -> str:
@@ -256,8 +325,24 @@ def _comparison(name: str, tree: dict[str, Any]) -> str:
         x = at(v["seconds"]["median"])
         out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y - 9}" y2="{y + 9}" stroke="{colour}" stroke-width="3"/>')
     words = "".join(f"<div>{escape(v['words'])}</div>" for v in variants if "words" in v)
+    words += "".join(f"<div>{escape(v['equal_words'])}</div>" for v in variants if "equal_words" in v)
+    words += f"<div class=soft>{escape(tree.get('differences', ''))}</div>"
     title = f"<h2>Settings compared: {escape(name)}</h2><div class=verdict>{words}</div>"
-    return f"{title}<div class=scroll>{''.join(out)}</svg></div>"
+    return f"{title}<div class=scroll>{''.join(out)}</svg></div>{_phases_of_settings(variants)}"
+
+
+def _phases_of_settings(variants: list[dict[str, Any]]) -> str:
+    """Medians of phases, a column for each setting."""
+    columns = [(v["name"], v.get("phases") or {}) for v in variants]
+    names = dict.fromkeys(name for _, phases in columns for name in phases)
+    if not names:
+        return ""
+    heads = "".join(f"<th class=n>{escape(name)}</th>" for name, _ in columns)
+    out = [f"<p class=soft>Medians of phases of a run, in seconds</p><div class=wide><table><tr><th>phase</th>{heads}</tr>"]
+    for name in names:
+        cells = (f"{phases[name]:.4f}" if name in phases else "–" for _, phases in columns)
+        out.append(f"<tr><td>{escape(name)}</td>{''.join(f'<td class=n>{cell}</td>' for cell in cells)}</tr>")
+    return "".join(out) + "</table></div>"
 
 
 def _counted(tree: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -269,12 +354,14 @@ def _counters(name: str, tree: dict[str, Any]) -> str:
     counted = _counted(tree)
     keys = list(dict.fromkeys(k for _, c in counted for k in (*c["values"], *c["usage"])))
     heads = "".join(f"<th class=n>{escape(setting)}</th>" for setting, _ in counted)
-    out = [f"<h2>Counters: {escape(name)}</h2><table><tr><th>of the timed runs</th>{heads}</tr>"]
+    out = [f"<h2>Counters: {escape(name)}</h2><div class=wide><table><tr><th>of the timed runs</th>{heads}</tr>"]
+    half = {key for _, c in counted for key in c.get("user_mode_only", ())}
     for key in keys:
         cells = "".join(f"<td class=n>{_number({**c['values'], **c['usage']}.get(key, '–'))}</td>" for _, c in counted)
-        out.append(f"<tr><td>{escape(key)}</td>{cells}</tr>")
+        note = "<small>user mode only</small>" if key in half else ""
+        out.append(f"<tr><td>{escape(key)}{note}</td>{cells}</tr>")
     refused: dict[str, dict[str, None]] = {}
     for counter, why in (item for _, c in counted for item in c["refused"].items()):
         refused.setdefault(why, {})[counter] = None
     notes = "".join(f"<p class=soft>not counted: {escape(', '.join(names))}: {escape(why)}</p>" for why, names in refused.items())
-    return "".join(out) + "</table>" + notes
+    return "".join(out) + "</table></div>" + notes

@@ -19,22 +19,33 @@ def load(path: Path) -> dict[str, Any]:
     except (ValueError, UnicodeDecodeError) as error:
         raise MalformedInput("not JSON", file=path, where=str(error)[:80], hint=hint) from None
     _require(isinstance(tree, dict), path, "a JSON object", hint)
-    for key, kind in (("seconds", (int, float)), ("phases", dict), ("tree", dict)):
-        _require(isinstance(tree.get(key), kind), path, f"the key {key!r} of a timing file", hint)
+    _require(_is_time(tree.get("seconds")), path, "the key 'seconds' of a timing file, a finite number", hint)
+    for key in ("phases", "tree"):
+        _require(isinstance(tree.get(key), dict), path, f"the key {key!r} of a timing file", hint)
+    _require(all(_is_time(v) for v in tree["phases"].values()), path, "phases with finite seconds", hint)
     _check_phase(tree["tree"], path, hint, 0)
     for track in tree.get("tracks", ()):
         sound = isinstance(track, dict) and isinstance(track.get("track"), str) and isinstance(track.get("spans"), list)
-        _require(sound and all(isinstance(s, list) and len(s) == 4 for s in track["spans"]), path, "tracks of spans", hint)
+        _require(sound and all(_is_span(s) for s in track["spans"]), path, "tracks of spans", hint)
     for variant in tree.get("variants", ()):
         sound = isinstance(variant, dict) and isinstance(variant.get("times"), list) and "median" in variant.get("seconds", {})
-        _require(sound and bool(variant["times"]), path, "variants with times", hint)
+        sound = sound and bool(variant["times"]) and all(_is_time(t) for t in (*variant["times"], variant["seconds"]["median"]))
+        _require(sound and isinstance(variant.get("name"), str), path, "variants with names and finite times", hint)
     return tree
 
 
+def _is_time(value: Any) -> bool:
+    """A number that a picture can show: JSON can hold NaN, and numbers that are infinite as floats."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
+
+
+def _is_span(span: Any) -> bool:
+    return isinstance(span, list) and len(span) in (4, 5) and isinstance(span[0], str) and all(map(_is_time, span[1:3]))
+
+
 def _check_phase(phase: Any, path: Path, hint: str, depth: int) -> None:
-    numbers = (int, float)
     sound = isinstance(phase, dict) and isinstance(phase.get("name"), str) and depth < 50
-    sound = sound and all(isinstance(phase.get(k), numbers) and phase[k] >= 0 for k in ("start", "seconds"))
+    sound = sound and all(_is_time(phase.get(k)) for k in ("start", "seconds"))
     _require(sound and isinstance(phase.get("children", []), list), path, "a tree of phases", hint)
     for child in phase.get("children", ()):
         _check_phase(child, path, hint, depth + 1)
