@@ -21,13 +21,14 @@ from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import PROOF_BYTES, Proof
 from cuzk.groth16.verify import verify
 from cuzk.parameters import policy
+from cuzk.progress import Progress
 from cuzk.seal import sector
 from cuzk.spec import encoding
 from cuzk.spec import groth16 as spec_groth16
 from cuzk.spec.engine import BLS12_381
 from cuzk.spec.keys import read_verifying_key
 from cuzk.statistics import summary
-from cuzk.variants import DEFAULTS
+from cuzk.variants import DEFAULTS, Settings
 
 RUST = "the Rust stack's proof of the same C1 with the same parameters, r and s, byte for byte"
 SPEC = "the pairing equation by cuzk.spec.groth16, in plain integers"
@@ -128,22 +129,21 @@ def _compared(
     """
     assert request.variant is not None
     base = variants.apply(DEFAULTS, request.opts, variants.PROOF)
-    names = list(variants.parse_variants(request.variant, base, variants.PROOF))
+    chosen = variants.parse_variants(request.variant, base, variants.PROOF)
     path, out = config.cpu_path(), folder / "proof.bin"
-    opts = {name: (*request.opts, *(() if name == "base" else name.split("+"))) for name in names}
-    calls = {name: _arguments(input_file, out, numbers, opts[name]) for name in names}
-    for name in names:
+    calls = {name: _arguments(input_file, out, numbers, settings.changed()) for name, settings in chosen.items()}
+    for name in chosen:
         request.progress.line(f"prove {sector.parse(size).name}, {name}: warm-up")
         process.warm_runs(calls[name], path, 1, first=True)
-    runs = _rounds(calls, path, request.runs)
+    runs = _rounds(calls, path, request.runs, request.progress)
     proofs = {run.answer["proof"] for each in runs.values() for run in each}
     if len(proofs) > 1:
         raise InternalError("settings give different proofs", expected=1, got=len(proofs), phase="bench")
     shown = _check(size, bytes.fromhex(proofs.pop()), policy.verifying_key(size, "dev", request.progress)[0], inputs, "prove")
-    return _compared_rows(f"prove {sector.parse(size).name}", path, runs, shown)
+    return _compared_rows(f"prove {sector.parse(size).name}", path, runs, shown, chosen)
 
 
-def _rounds(calls: dict[str, list[str]], path: str, rounds: int) -> dict[str, list[Run]]:
+def _rounds(calls: dict[str, list[str]], path: str, rounds: int, progress: Progress | None = None) -> dict[str, list[Run]]:
     """`rounds` rounds in turning order. A round in which something was compiled or made anew is left out.
 
     Raises  InternalError if processes stay cold
@@ -152,6 +152,11 @@ def _rounds(calls: dict[str, list[str]], path: str, rounds: int) -> dict[str, li
     runs: dict[str, list[Run]] = {name: [] for name in names}
     for order in statistics.orders(len(names), rounds + SPARE_ROUNDS):
         once = {names[i]: process.cuzk(calls[names[i]], path) for i in order}
+        if progress is not None:
+            done = len(runs[names[0]]) + 1
+            seconds = ", ".join(f"{name} {once[name].seconds:.2f} s" for name in names)
+            cold = "" if all(run.warm for run in once.values()) else "; left out: a process was cold"
+            progress.line(f"round {done} of {rounds}: {seconds}{cold}")
         if all(run.warm for run in once.values()):
             for name, run in once.items():
                 runs[name].append(run)
@@ -160,12 +165,18 @@ def _rounds(calls: dict[str, list[str]], path: str, rounds: int) -> dict[str, li
     raise InternalError("cuzk prove adds to the cache at every run", where=str(config.cache_dir()), phase="bench")
 
 
-def _compared_rows(name: str, path: str, runs: dict[str, list[Run]], shown: dict[str, Any]) -> list[dict[str, Any]]:
+def _compared_rows(
+    name: str, path: str, runs: dict[str, list[Run]], shown: dict[str, Any], chosen: dict[str, Settings]
+) -> list[dict[str, Any]]:
     first, *_ = runs
+    same = variants.equals(chosen)
     times = {setting: process.times(each) for setting, each in runs.items()}
     rows = []
     for setting, each in runs.items():
         row = _rows(f"{name}, {setting}", path, each, shown)[0]
+        row |= {"setting": setting, "settings": chosen[setting].as_dict(), "changed": chosen[setting].words()}
+        if setting in same:
+            row |= {"equal_to": same[setting], "equal_words": variants.equal_words(setting, same[setting])}
         if setting != first:
             wall, cpu = (
                 statistics.compare(setting, mine, first, its) for mine, its in zip(times[setting], times[first], strict=True)

@@ -7,11 +7,12 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from cuzk import __version__, variants
+from cuzk import __version__, statistics, variants
 from cuzk.bench import arkworks, machine, measure
 from cuzk.bench.measure import Request
 from cuzk.circuits.params import parse_size
 from cuzk.commands.choices import choose_device
+from cuzk.commands.synthesis_text import phase_table
 from cuzk.errors import UsageError
 from cuzk.noise import Watch
 from cuzk.progress import Progress
@@ -142,8 +143,12 @@ def text(result: dict[str, Any]) -> str:
     m, lines = result["machine"], []
     for row in result["rows"]:
         lines.append(line(row))
-        lines += [f"  {row[key]}" for key in ("words", "cpu_words") if key in row]
+        lines += [f"  settings: {row['changed']}"] if "changed" in row else []
+        lines += [f"  {row[key]}" for key in ("equal_words", "words", "cpu_words") if key in row]
         lines.append(f"  result {row['result']['sha256'][:16]}…, compared with {row['result']['against']}")
+    compared = [row for row in result["rows"] if "setting" in row]
+    if compared:
+        lines += [*phase_table([(row["setting"], row["phases"]) for row in compared]), statistics.PAIRED]
     versions = ", ".join(f"{name} {version}" for name, version in m["versions"].items())
     lines.append(
         f"{m['cpu'].get('model', '?')} ({m['cpu']['llvm_name']}), {m['path']}, {m['usable_cores']} of {m['cores']} cores"

@@ -106,15 +106,23 @@ def test_settings_of_proofs_are_compared(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setattr(process, "cuzk", process_of)
     monkeypatch.setattr(policy, "verifying_key", lambda *_: (None, None))
     setting = "base,msm-window=one,stream-witness=on+presize=off"
-    code, out, _ = call(capsys, "prove", "--variant", setting, "--opt", "parallel-b-g2=on", "--runs", "6", "--json")
+    code, out, err = call(capsys, "prove", "--variant", setting, "--opt", "parallel-b-g2=on", "--runs", "6", "--json")
     assert code == 0
+    assert [f"round {k} of 6: base " in err for k in range(1, 8)] == [True] * 6 + [False]
     rows = json.loads(out)["rows"]
     assert [r["name"] for r in rows] == [f"prove 2KiB, {name}" for name in setting.split(",")]
     assert [r.get("verdict") for r in rows] == [None, "slower", "not told apart"]
     assert rows[1]["cpu_verdict"] == "not told apart"
     one, other = ran[6:9], ran[9:12]  # behind two of warm-up each
     assert one == other[::-1]
-    assert one == ["parallel-b-g2=on", "parallel-b-g2=on+msm-window=one", "parallel-b-g2=on+stream-witness=on+presize=off"]
+    assert one == ["parallel-b-g2=on", "parallel-b-g2=on+msm-window=one", "presize=off+parallel-b-g2=on+stream-witness=on"]
+    assert rows[0]["settings"]["parallel-b-g2"] == "on" and rows[1]["changed"] == "parallel-b-g2=on msm-window=one"
+    code, out, _ = call(capsys, "prove", "--variant", "base,msm-window=one,base", "--runs", "1")
+    assert "base (2) and base are equal settings: an A/A test" in out and "settings: msm-window=one" in out
+    assert "differences are medians of the differences within rounds" in out
+    table = out[out.index("medians of phases") :].splitlines()
+    assert table[1].split() == ["phase", "base", "msm-window=one", "base", "(2)"] and table[3].split()[0] == "msm_h"
+    assert len(table[3].split()) == 4
 
 
 def test_rounds_with_a_cold_process_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
