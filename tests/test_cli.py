@@ -289,8 +289,8 @@ def test_an_interrupt_says_in_which_phase(capsys: pytest.CaptureFixture[str], mo
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc takes no files, whatever its permissions say")
 def test_places_that_take_no_file_are_refused_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match="cannot be written") as refused:
+    with pytest.raises(ResourceError, match="cannot write") as refused:
         check_outputs({"--timings": Path("/proc/x.json")}, [])
-    assert refused.value.where == "--timings"
+    assert str(refused.value.where).startswith("--timings")
     check_outputs({"--timings": tmp_path / "x.json"}, [])
     assert list(tmp_path.iterdir()) == []
