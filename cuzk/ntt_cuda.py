@@ -10,7 +10,7 @@ each pass, and pass p needs it only where it multiplies by w_L^(j K_p) anyway.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from cuzk.field.fr_cuda import BYTES, quotient_of
 from cuzk.field.limbs import FR_LIMBS, U64, fr_mont, from_limbs, to_limbs
 from cuzk.field.params import FR_GENERATOR, FR_TWO_ADICITY, R, omega
 from cuzk.kernels import ntt_cuda as kernels
+from cuzk.kernels import ntt_radix8_cuda as radix8
 from cuzk.kernels.launch import launch, launch_over
 
 MAX_LOG2_SIZE = FR_TWO_ADICITY - 1
@@ -59,13 +60,13 @@ def _planes(values: Sequence[int]) -> list[Any]:
     return [words[:, :2].reshape(-1), words[:, 2:].reshape(-1)]
 
 
-@functools.cache
-def _inner_table(inverse: bool) -> U64:
-    """The tables within passes, as `kernels.ntt_cuda` states them."""
+def _inner_table(inverse: bool, factors: Callable[[int], list[int]] | None = None) -> U64:
+    """The tables within passes, as `kernels.ntt_cuda` states them, times `factors(m)[i]` in the one of m."""
     parts = []
-    for m in range(kernels.MIN_LOG_PASS + 1, kernels.MAX_LOG_PASS + 1):
+    for m in range(kernels.MIN_LOG_PASS, kernels.MAX_LOG_PASS + 1):
         w = pow(omega(m), -1 if inverse else 1, R)
-        values = [x for i in reversal(3) for x in _powers(pow(w, i, R), 1 << (m - 3))]
+        start = factors(m) if factors is not None else [1] * 8
+        values = [x for i, r in enumerate(reversal(3)) for x in _powers(pow(w, r, R), 1 << (m - 3), start[i])]
         parts += _planes(values) + _planes([quotient_of(x) for x in values])
     return np.concatenate(parts)
 
@@ -75,21 +76,37 @@ def _inner(card: Any, inverse: bool) -> Any:
     return card.upload(_inner_table(inverse))
 
 
+_INNER_BYTES = sum(2 * BYTES << m for m in range(kernels.MIN_LOG_PASS, kernels.MAX_LOG_PASS + 1))
+
+
 @dataclass(frozen=True)
 class Level:
-    """One pass: 2^k rows, 2^log_stride elements apart; `done` bits of the index belong to passes further out."""
+    """One pass: 2^k rows, 2^log_stride elements apart; `done` bits of the index belong to passes further out.
+
+    `place`: which kernels run it, those of `kernels.ntt_radix8_cuda` for a place in the transform, or "" for `kernels.ntt_cuda`.
+    """
 
     k: int
     log_stride: int
     done: int
+    place: str = ""
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of its table, at most."""
+        if self.place == "inner":
+            return _INNER_BYTES
+        return BYTES << (self.k + self.log_stride + (self.place == "middle"))
 
 
-def levels(log_size: int, sizes: Sequence[int] | None = None) -> list[Level]:
-    """The passes of a transform, outermost first; `sizes` as `plan` gives them."""
+def levels(log_size: int, sizes: Sequence[int] | None = None, *, generic: bool = False) -> list[Level]:
+    """The passes of a transform, outermost first. `generic`: all by the kernels for any size."""
     out, left = [], log_size
     for k in sizes or plan(log_size):
         left -= k
-        out.append(Level(k, left, log_size - left - k))
+        done = log_size - left - k
+        place = "" if k % 3 or k == log_size or generic else "inner" if left == 0 else "middle" if done else "outer"
+        out.append(Level(k, left, done, place))
     assert left == 0
     return out
 
@@ -102,7 +119,7 @@ class Room:
         self.holder: Transform | None = None
         try:
             for level in levels(log_size, sizes):
-                self.tables.append(card.buffer(BYTES << (level.k + level.log_stride)) if level.log_stride else None)
+                self.tables.append(card.buffer(level.table_bytes) if level.log_stride else None)
         except BaseException:
             self.free()
             raise
@@ -133,13 +150,15 @@ class Transform:
         factor: int = 1,
         sizes: Sequence[int] | None = None,
         room: Room | None = None,
+        generic: bool = False,
     ) -> None:
+        """`generic`: all passes by the kernels for any size, without a room."""
         if not kernels.MIN_LOG_PASS <= log_size <= MAX_LOG2_SIZE:
             raise ResourceError(
                 "no such transform on a card", expected=f"2^{kernels.MIN_LOG_PASS} to 2^{MAX_LOG2_SIZE}", got=f"2^{log_size}"
             )
         self.card, self.log_size, self.inverse, self.shift, self.factor = card, log_size, inverse, shift % R, factor % R
-        self.levels, self.room = levels(log_size, sizes), room
+        self.levels, self.room = levels(log_size, sizes, generic=generic), room
         self._inner = _inner(card, inverse)
         self._small: list[Any] = []
         self._tables: list[Any] = []
@@ -152,12 +171,12 @@ class Transform:
     @staticmethod
     def table_bytes(log_size: int, sizes: Sequence[int] | None = None) -> int:
         """Bytes of device memory that the tables of one transform take, at most, or a `Room` for one."""
-        return sum(BYTES << (level.k + level.log_stride) for level in levels(log_size, sizes))
+        return sum(level.table_bytes for level in levels(log_size, sizes))
 
     @staticmethod
     def small_bytes(log_size: int, sizes: Sequence[int] | None = None) -> int:
         """Bytes that a transform takes beside the `Room` that it shares, at most."""
-        rows = sum(BYTES << level.k for level in levels(log_size, sizes))
+        rows = sum(_INNER_BYTES if level.place == "inner" else BYTES << level.k for level in levels(log_size, sizes))
         return rows + (BYTES << _LOG_LOW) + (BYTES << max(0, log_size - _LOG_LOW))
 
     @property
@@ -183,15 +202,29 @@ class Transform:
         by_digit = _powers(step, 1 << level.k, self.factor if level.done == 0 else 1)
         return [by_digit[x] for x in reversal(level.k)]
 
+    def _inner_factors(self, level: Level) -> Callable[[int], list[int]]:
+        """Powers of the shift at the positions of an inner pass, by step and position in it: their product is the power."""
+        step = pow(self.shift, 1 << level.done, R)
+
+        def factors(m: int) -> list[int]:
+            weight = level.k - m  # of the lowest digit of this step, in the reversed position
+            return [pow(step, i << weight, R) for i in reversal(3)] if weight >= 0 else [1] * 8
+
+        return factors
+
     def _make_tables(self) -> None:
         card = self.card
         w = pow(omega(self.log_size), -1 if self.inverse else 1, R)
         for i, level in enumerate(self.levels):
+            if level.place == "inner":
+                trivial = pow(self.shift, 1 << level.done, R) == 1
+                self._tables.append(None if trivial else card.upload(_inner_table(self.inverse, self._inner_factors(level))))
+                continue
             row = self._row(level)
             if level.log_stride == 0:
                 self._tables.append(None if all(x == 1 for x in row) else card.upload(fr_mont(row)))
                 continue
-            self._tables.append(card.buffer(BYTES << (level.k + level.log_stride)) if self.room is None else self.room.tables[i])
+            self._tables.append(card.buffer(level.table_bytes) if self.room is None else self.room.tables[i])
             self._small.append(card.upload(fr_mont(row)))
         if self._small:
             self._small.append(card.upload(fr_mont(_powers(w, 1 << _LOG_LOW))))
@@ -211,6 +244,8 @@ class Transform:
             count = 1 << (level.k + level.log_stride)
             addresses = (table.address, low.address, high.address, row.address)
             launch_over(self.card, kernels.twiddle_table, count, stream, *addresses, level.k, level.log_stride, level.done, count)
+            if level.place == "middle":
+                launch_over(self.card, radix8.with_quotients, count, stream, table.address, count)
 
     def run(self, data: int, stream: Any = None) -> None:
         """Transform the elements at an address, in place.
@@ -235,18 +270,25 @@ class Transform:
 
     def run_level(self, data: int, level: Level, stream: Any = None, pair: tuple[int, int] | None = None) -> None:
         """One pass; `pair` as b and c of `run_quotient`, for the outermost one."""
-        last = level.log_stride == 0 if self.inverse else level.done == 0
         table = self._tables[self.levels.index(level)]
         columns = 1 << (self.log_size - level.k)
         log_columns = (min(kernels.POINTS >> level.k, columns)).bit_length() - 1
-        shape = (level.k, level.log_stride, log_columns, int(last))
-        tables = (table.address if table is not None else 0, self._inner.address)
+        address, inner = table.address if table is not None else 0, self._inner.address
+        if level.place:
+            passes = (radix8.dif if self.inverse else radix8.dit)[level.place]
+            of_quotient = radix8.dif_of_quotient
+            flag = int(level.place == "inner" and table is not None)
+            if flag:
+                inner = address
+        else:
+            passes, of_quotient = kernels.dif if self.inverse else kernels.dit, kernels.dif_of_quotient
+            flag = int(level.log_stride == 0 if self.inverse else level.done == 0)  # the last pass reduces
+        words = (address, inner, level.k, level.log_stride, log_columns, flag)
         blocks, threads = columns >> log_columns, 1 << (level.k - 3 + log_columns)
         if pair is not None:
-            launch(self.card, kernels.dif_of_quotient, blocks, stream, data, *pair, *tables, *shape, threads=threads)
+            launch(self.card, of_quotient, blocks, stream, data, *pair, *words, threads=threads)
         else:
-            kernel = kernels.dif if self.inverse else kernels.dit
-            launch(self.card, kernel, blocks, stream, data, *tables, *shape, threads=threads)
+            launch(self.card, passes, blocks, stream, data, *words, threads=threads)
 
 
 class Domain:

@@ -32,6 +32,7 @@ from cuzk.field.limbs import FP_LIMBS, FP_RADIX, FR_LIMBS, FR_RADIX, U64, fp_mon
 from cuzk.field.params import FR_GENERATOR, P, R, omega
 from cuzk.groth16.quotient_cuda import Quotient
 from cuzk.kernels import ntt_cuda as kernels
+from cuzk.kernels import ntt_radix8_cuda as radix8
 from cuzk.kernels import rates_cuda, vector_cuda
 from cuzk.kernels.launch import launch, launch_over
 from cuzk.ntt_cuda import Domain, Transform, reversal
@@ -326,36 +327,45 @@ class Checks:
             buffer.free()
 
     def times(self, log_size: int) -> None:
-        """Transforms with coset and 1/m, pass by pass too."""
+        """Transforms with coset and 1/m, pass by pass too, without them, and all passes by the kernels for any size."""
         m, card, stream = 1 << log_size, self.card, self.stream
         data = card.upload(random_elements(m, 7))
-        for name, inverse, shift, factor in (("forward", False, FR_GENERATOR, 1), ("inverse", True, FR_GENERATOR, pow(m, -1, R))):
-            transform = Transform(card, log_size, inverse=inverse, shift=shift, factor=factor)
-            self.median_ms(f"ntt 2^{log_size} {name}", lambda t=transform: t.run(data.address, stream))
-            for level in transform.levels:
-                self.median_ms(
-                    f"ntt 2^{log_size} {name}, pass of 2^{level.k} at stride 2^{level.log_stride}",
-                    lambda t=transform, v=level: t.run_level(data.address, v, stream),
-                    5,
-                )
-            transform.free()
+        for name, inverse, shift, factor in (
+            ("forward", False, FR_GENERATOR, 1),
+            ("inverse", True, FR_GENERATOR, pow(m, -1, R)),
+            ("forward, subgroup", False, 1, 1),
+            ("inverse, subgroup", True, 1, pow(m, -1, R)),
+        ):
+            for generic in (False, True):
+                transform = Transform(card, log_size, inverse=inverse, shift=shift, factor=factor, generic=generic)
+                what = f"ntt 2^{log_size} {name}" + (", generic kernels" if generic else "")
+                self.median_ms(what, lambda t=transform: t.run(data.address, stream))
+                for level in transform.levels:
+                    self.median_ms(
+                        f"{what}, pass of 2^{level.k} at stride 2^{level.log_stride}",
+                        lambda t=transform, v=level: t.run_level(data.address, v, stream),
+                        5,
+                    )
+                transform.free()
         data.free()
 
     def levels(self, log_size: int) -> None:
-        """The large kernels at the other assembler level, for comparison."""
-        originals = {name: getattr(kernels, name) for name in ("dif", "dit")}
-        for name, kernel in originals.items():
-            other = compiler.Kernel(kernel.function, f"{name}_level3", kernel.threads, kernel.blocks, 0, 3)
-            setattr(kernels, name, other)
+        """The passes of each place at the other assembler level, for comparison."""
+        originals = {(name, place): getattr(radix8, name)[place] for name in ("dif", "dit") for place in radix8.PLACES}
+        for (name, place), kernel in originals.items():
+            other = compiler.Kernel(kernel.function, f"{kernel.name}_level3", kernel.threads, kernel.blocks, 0, 3)
+            getattr(radix8, name)[place] = other
         try:
             before = dict(self.found["times_ms"])
             self.times(log_size)
             same = f"ntt 2^{log_size} "
-            self.found["times_ms_level_3"] = {k: v for k, v in self.found["times_ms"].items() if k.startswith(same)}
+            self.found["times_ms_level_3"] = {
+                k: v for k, v in self.found["times_ms"].items() if k.startswith(same) and "generic" not in k
+            }
             self.found["times_ms"] = before
         finally:
-            for name, kernel in originals.items():
-                setattr(kernels, name, kernel)
+            for (name, place), kernel in originals.items():
+                getattr(radix8, name)[place] = kernel
 
 
 def machine() -> dict[str, Any]:

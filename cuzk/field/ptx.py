@@ -7,8 +7,7 @@ long as carries run from pair to pair. So that they can, products at even and at
 Every function returns a `Block`; what it computes, on which range, is in its docstring, with n limbs and B = 2^(32 n).
 
 Source  Montgomery multiplication, rows interleaved with reduction: Koç, Acar, Kaliski, "Analyzing and Comparing Montgomery
-        Multiplication Algorithms", IEEE Micro 16 (1996), CIOS; the two accumulators as in supranational/sppark ff/mont_t.cuh;
-        precomputed quotients: Shoup, as in Harvey, "Faster arithmetic for number-theoretic transforms", arXiv 1205.2926.
+        Multiplication Algorithms", IEEE Micro 16 (1996), CIOS; the two accumulators as in supranational/sppark ff/mont_t.cuh.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from collections.abc import Sequence
 from cuzk.cuda.inline import Block, split
 
 Names = list[str]
-_TOP = 0xFFFFFFFF
+TOP = 0xFFFFFFFF
 
 
 def literals(value: int, limbs: int) -> Names:
@@ -102,7 +101,7 @@ class Code:
             self.emit("selp.b32", target, less, same, "take")
 
 
-class _Montgomery:
+class Montgomery:
     """The rows of a Montgomery product: `low` holds weight 1, `high` weight 2^32; after each row the two change places."""
 
     def __init__(self, code: Code, modulus: int) -> None:
@@ -148,7 +147,7 @@ class _Montgomery:
         code.emit("addc.cc.u32", high[1], high[1], self.top)
         code.products(high[2:], m[3::2], k, high[2:], carry=True)
         # low[0] + multiple is 2^32 unless both are 0: its carry is that of low[0] + (2^32 − 1).
-        code.emit("add.cc.u32", self.drop, low[0], f"0x{_TOP:x}")
+        code.emit("add.cc.u32", self.drop, low[0], f"0x{TOP:x}")
         code.emit("addc.cc.u32", low[1], low[1], "0")
         code.products(low[2:], m[2::2], k, low[2:], carry=True, keep=True)
         code.catch_carry(high[-1])
@@ -175,7 +174,8 @@ class _Montgomery:
         self.code.chain("add", low, low, [*high[1:], "0"])
 
 
-def _finish(code: Code, value: Names, spare: Names, modulus: int, lazy: bool) -> Block:
+def finish(code: Code, value: Names, spare: Names, modulus: int, lazy: bool) -> Block:
+    """The block whose result is a value below 2 m; not `lazy`: below m."""
     if lazy:
         code.move(code.result, value)
     else:
@@ -192,16 +192,16 @@ def product(modulus: int, limbs: int, *, lazy: bool = False) -> Block:
     code = Code(limbs, limbs, limbs)
     a, b = code.argument(0), code.argument(1)
     even, odd = code.registers("e", limbs), code.registers("o", limbs)
-    rows = _Montgomery(code, modulus)
+    rows = Montgomery(code, modulus)
     for i in range(limbs):
         low, high = (odd, even) if i % 2 else (even, odd)
         (rows.shifted_row if i else rows.first_row)(low, high, a, b[i])
         rows.cancel(low, high)
     rows.merge(even, odd)
-    return _finish(code, even, odd, modulus, lazy)
+    return finish(code, even, odd, modulus, lazy)
 
 
-class _Columns:
+class Columns:
     """A sum of products by limb position, even and odd ones apart; limbs start as zero and cost nothing until they are used."""
 
     def __init__(self, code: Code, name: str, limbs: int) -> None:
@@ -234,6 +234,14 @@ class _Columns:
             code.emit("addc.u32", names[last], "0", "0")
             live.add(last)
 
+    def add_at(self, start: int, limbs: Names) -> None:
+        """Add limbs at positions start, start + 1, … of the first sum, and let the carry run out."""
+        names, stop = self.sums[0], start + len(limbs)
+        before = [self.limb(0, c) for c in range(start, stop)]
+        self.code.chain("add", names[start:stop], before, limbs, keep=True)
+        self.code.emit("addc.u32", names[stop], self.limb(0, stop), "0")
+        self.live[0].update(range(start, stop + 1))
+
     def add_low(self, position: int, factor: str, scalar: str, *, carry: bool) -> None:
         """Add the low half of one product at a position, modulo what is above it."""
         parity = position % 2
@@ -253,7 +261,7 @@ def square(modulus: int, limbs: int, *, lazy: bool = False) -> Block:
     """
     code = Code(limbs, limbs)
     a = code.argument(0)
-    columns = _Columns(code, "w", 2 * limbs)
+    columns = Columns(code, "w", 2 * limbs)
     for i in range(limbs - 1):
         for first in (i + 1, i + 2):
             if first < limbs:
@@ -270,83 +278,13 @@ def square(modulus: int, limbs: int, *, lazy: bool = False) -> Block:
         code.emit(f"mad{'c' if i else ''}.lo.cc.u32", wide[2 * i], a[i], a[i], wide[2 * i])
         code.emit(f"madc.hi{'.cc' if i < limbs - 1 else ''}.u32", wide[2 * i + 1], a[i], a[i], wide[2 * i + 1])
     even, odd = wide[:limbs], code.registers("o", limbs)
-    rows = _Montgomery(code, modulus)
+    rows = Montgomery(code, modulus)
     for i in range(limbs):
         low, high = (odd, even) if i % 2 else (even, odd)
         (rows.reduce_shifted if i else rows.reduce_first)(low, high)
     rows.merge(even, odd)
     code.chain("add", even, even, wide[limbs:])
-    return _finish(code, even, odd, modulus, lazy)
-
-
-def quotient_of(w: int, modulus: int, limbs: int) -> int:
-    """What `product_by_quotient` needs beside w: floor(w B / m)."""
-    return (w << (32 * limbs)) // modulus
-
-
-def product_by_quotient(modulus: int, limbs: int, w: int | None = None) -> Block:
-    """a w mod m for a fixed w, with w' = floor(w B / m): q = a w'/B from its upper columns, then a w − q m modulo B.
-
-    With w given it is in the code, else w and w' are the second and third argument. w is plain: a keeps its form.
-
-    Range   a < 2 m < B, w < m in; below 2 m out: q falls short of a w/m by less than 1 (its floor), a/B (that of w') and
-            (n − 1) 2^(32 (n − 1))/B (the columns left out), together less than 2
-    Cost    43 + 28 + 15 wide products and 14 low ones at 8 limbs; the modulus must be 1 − 2^32 modulo 2^64
-    """
-    n = limbs
-    negative = (1 << (32 * n)) - modulus
-    assert negative % (1 << 64) == _TOP and 2 * modulus < 1 << (32 * n)
-    code = Code(n, n) if w is not None else Code(n, n, n, n)
-    a = code.argument(0)
-    if w is None:
-        factor, ratio = code.argument(1), code.argument(2)
-    else:
-        factor, ratio = literals(w, n), literals(quotient_of(w, modulus, n), n)
-    columns = _Columns(code, "q", 2 * n)
-    for i in range(n):
-        for first in (n - 2, n - 1):
-            start = max(first, i + (first - i) % 2)
-            columns.add_row(start, ratio[start - i :: 2], a[i])
-    quotient = code.registers("q", n)
-    even, odd = columns.sums
-    code.emit("add.cc.u32", even[n - 1], even[n - 1], odd[n - 1])
-    uppers = range(n, 2 * n)
-    code.chain("add", quotient, [columns.limb(0, c) for c in uppers], [columns.limb(1, c) for c in uppers], carry=True)
-
-    # a w − q m = a w + q (B − m) modulo B, where B − m has the limbs 2^32 − 1, 0, …: q (2^32 − 1) is additions.
-    total = _Columns(code, "t", n)
-    for factors, constants, lowest in ((a, factor, 0), (quotient, literals(negative, n), 2)):
-        for i in range(n):
-            _add_row_below(total, n, factors[i], constants, lowest, i)
-    value = total.sums[0][:n]
-    code.chain("add", value[1:], value[1:], total.sums[1][1:n])
-    code.chain("add", value[1:], value[1:], quotient[: n - 1])
-    code.chain("sub", value, value, quotient)
-    code.move(code.result, value)
-    return code.block()
-
-
-def _add_row_below(total: _Columns, n: int, scalar: str, constants: Names, lowest: int, i: int) -> None:
-    """Add constants[lowest:] · scalar at position i of a sum modulo 2^(32 n): the last product counts by its low half."""
-    code = total.code
-    for parity in (0, 1):
-        start = i + lowest + (parity - i - lowest) % 2
-        names, live = total.sums[parity], total.live[parity]
-        carry = False
-        for position in range(start, n - 1, 2):
-            l, h = total.limb(parity, position), total.limb(parity, position + 1)
-            live |= {position, position + 1}
-            factor = constants[position - i]
-            if l == h == "0" and not carry:
-                code.fresh_products(names[position : position + 2], [factor], scalar)
-                continue
-            code.emit(f"mad{'c' if carry else ''}.lo.cc.u32", names[position], scalar, factor, l)
-            carry = h != "0" and position + 1 < n - 1
-            code.emit(f"madc.hi{'.cc' if carry else ''}.u32", names[position + 1], scalar, factor, h)
-        if parity == (n - 1) % 2 and start <= n - 1:
-            total.add_low(n - 1, constants[n - 1 - i], scalar, carry=carry)
-        elif carry:
-            raise AssertionError("a carry would be lost")
+    return finish(code, even, odd, modulus, lazy)
 
 
 def add(modulus: int, limbs: int) -> Block:
@@ -428,7 +366,7 @@ def product_sum(modulus: int, limbs: int) -> Block:
     code = Code(limbs, limbs, limbs, limbs, limbs)
     a, b, c, d = (code.argument(i) for i in range(4))
     even, odd = code.registers("e", limbs), code.registers("o", limbs)
-    rows = _Montgomery(code, modulus)
+    rows = Montgomery(code, modulus)
     for i in range(limbs):
         low, high = (odd, even) if i % 2 else (even, odd)
         (rows.shifted_row if i else rows.first_row)(low, high, a, b[i])

@@ -10,7 +10,7 @@ Values lie in [0, 2 r) throughout; twiddles are canonical. Inside a pass they ar
 precomputed for each (`fr_cuda.mul_quotient`); the twiddles between passes, and with them every constant factor and the powers of
 a coset, are full tables in Montgomery form. The steps are a loop whose code fits the instruction cache; only addresses change.
 
-Tables of a pass: for every m from 4 to 9, with D = 2^(m − 3): w_m^(rev(i) o) at index i D + o, where w_m has order 2^m, rev
+Tables of a pass: for every m from 3 to 9, with D = 2^(m − 3): w_m^(rev(i) o) at index i D + o, where w_m has order 2^m, rev
 reverses the 3 bits of i < 8 and o < D; plain, in planes of 16 bytes: low half, high half, and the same of the quotients.
 
 The large kernels are assembled at level 1: above it the assembler spills at the 128 registers that four blocks leave a thread.
@@ -35,13 +35,13 @@ MIN_LOG_PASS, MAX_LOG_PASS = 3, 9
 # Shared memory: two planes of 16-byte units, for 64 columns of 16 points with 9 units for 8 points and one more a column.
 _PLANE_UNITS = 64 * (9 * 2 + 1)
 _PLANE = 16 * _PLANE_UNITS
-_WORDS = 2 * _PLANE // 4
+WORDS = 2 * _PLANE // 4
 _STORE, _LOAD = memory.store_shared(8, 0, _PLANE), memory.load_shared(8, 0, _PLANE)
 _word = numba.uint32
 
 _add, _sub, _mul_lazy, _mul_quotient, _reduce = fr.add_lazy, fr.sub_lazy, fr.mul_lazy, fr.mul_quotient, fr.reduce
 _load, _store, _load_constant, _load_planes = fr.load, fr.store, fr.load_constant, memory.load_8_planes
-_shared_address = memory.shared_address
+shared_address = memory.shared_address
 
 
 def skew(log_columns: int) -> int:
@@ -56,7 +56,7 @@ def _unit(base, p):
 
 
 @cuda_shared
-def _give(base, p, step, x):
+def give(base, p, step, x):
     """Points p, p + step, … to shared memory."""
     _STORE(_unit(base, p), x[0])
     p = uint32(p + step)
@@ -76,7 +76,7 @@ def _give(base, p, step, x):
 
 
 @cuda_shared
-def _take(base, p, step):
+def take(base, p, step):
     """Points p, p + step, … from shared memory."""
     x0 = _LOAD(_unit(base, p))
     p = uint32(p + step)
@@ -97,17 +97,17 @@ def _take(base, p, step):
 
 
 @cuda_shared
-def _first(t, d):
+def first_point(t, d):
     """The first point of thread t where its points are 2^d apart."""
     return uint32(uint32(uint32(t >> d) << uint32(d + uint32(3))) + uint32(t & uint32(uint32(uint32(1) << d) - uint32(1))))
 
 
 @cuda_shared
-def _twiddle(x, inner, t, d):
+def twiddle8(x, inner, t, d):
     """Points 1 to 7 times their twiddles of the step whose points are 2^d apart, m = d + 3."""
     size = uint64(uint64(1) << uint64(d))
     plane = uint64(size << uint64(7))
-    q = uint64(inner + uint64(uint64(size - uint64(2)) << uint64(9)))
+    q = uint64(inner + uint64(uint64(size - uint64(1)) << uint64(9)))
     q = uint64(q + uint64(uint64(uint64(t) & uint64(size - uint64(1))) << uint64(4)))
     step = uint64(size << uint64(4))
     other = uint64(plane + plane)
@@ -129,7 +129,7 @@ def _twiddle(x, inner, t, d):
 
 
 @cuda_shared
-def _read(at, step):
+def read8(at, step):
     """Eight elements `step` bytes apart."""
     x0 = _load(at)
     at = uint64(at + step)
@@ -150,7 +150,7 @@ def _read(at, step):
 
 
 @cuda_shared
-def _write(at, step, x):
+def write8(at, step, x):
     """Eight elements `step` bytes apart."""
     _store(at, x[0])
     at = uint64(at + step)
@@ -170,7 +170,7 @@ def _write(at, step, x):
 
 
 @cuda_shared
-def _scale(x, at, step):
+def scale8(x, at, step):
     """Eight elements times entries of a table of canonical values, `step` bytes apart."""
     x0 = _mul_lazy(_load_constant(at), x[0])
     at = uint64(at + step)
@@ -191,7 +191,7 @@ def _scale(x, at, step):
 
 
 @cuda_shared
-def _reduce_all(x):
+def reduce8(x):
     """Eight elements below r."""
     return (
         _reduce(x[0]),
@@ -206,27 +206,27 @@ def _reduce_all(x):
 
 
 @cuda_shared
-def _place(k, log_stride, log_columns):
-    """This thread's index in its column, its column in the block, and its column in all."""
-    tid = uint32(cuda.threadIdx.x)
+def place(thread, block, k, log_stride, log_columns):
+    """A thread's index in its column, its column in the block, and its column in all."""
+    tid = uint32(thread)
     if log_stride == uint32(0):  # a column is contiguous: neighbours in it are neighbours in the warp
         t = uint32(tid & uint32(uint32(uint32(1) << uint32(k - uint32(3))) - uint32(1)))
         c = uint32(tid >> uint32(k - uint32(3)))
     else:
         c = uint32(tid & uint32(uint32(uint32(1) << log_columns) - uint32(1)))
         t = uint32(tid >> log_columns)
-    return t, c, uint32(uint32(uint32(cuda.blockIdx.x) << log_columns) + c)
+    return t, c, uint32(uint32(uint32(block) << log_columns) + c)
 
 
 @cuda_shared
-def _top(column, k, log_stride):
+def top_of(column, k, log_stride):
     """Index of the first element of a column."""
     part = uint64(uint64(uint32(column >> log_stride)) << uint64(uint32(k + log_stride)))
     return uint64(part + uint64(uint32(column & uint32(uint32(uint32(1) << log_stride) - uint32(1)))))
 
 
 @cuda_shared
-def _shared_column(shared, c, k, log_columns):
+def shared_column(shared, c, k, log_columns):
     """Address in shared memory of a column of the block."""
     gap = uint32(uint32(8) >> log_columns)
     if gap == uint32(0):
@@ -241,49 +241,49 @@ def _roots(inverse: bool) -> list[Any]:
     return [fr.mul_by(pow(w, i, R)) for i in (1, 2, 3)]
 
 
-_by1, _by2, _by3 = _roots(inverse=True)
+# The forward root of order 4 is z³ for the parameter z of the curve, since r = z⁴ − z² + 1: 6 limbs, a cheaper product than by
+# its inverse −z³.
+_forward1, _by_z3, _forward3 = _roots(inverse=False)
+_by1, _, _by3 = _roots(inverse=True)
 
 
 @cuda_shared
-def _dif8(x, skip):
+def dif8(x, skip):
     """8-point transform by inverse roots, natural order to bit-reversed; with its first `skip` layers left out, transforms of
     8/2^skip neighbouring points."""
     x0, x1, x2, x3, x4, x5, x6, x7 = x
     if skip == uint32(0):
         x0, x4 = _add(x0, x4), _sub(x0, x4)
         x1, x5 = _add(x1, x5), _by1(_sub(x1, x5))
-        x2, x6 = _add(x2, x6), _by2(_sub(x2, x6))
+        x2, x6 = _add(x2, x6), _by_z3(_sub(x6, x2))
         x3, x7 = _add(x3, x7), _by3(_sub(x3, x7))
     if skip < uint32(2):
         x0, x2 = _add(x0, x2), _sub(x0, x2)
-        x1, x3 = _add(x1, x3), _by2(_sub(x1, x3))
+        x1, x3 = _add(x1, x3), _by_z3(_sub(x3, x1))
         x4, x6 = _add(x4, x6), _sub(x4, x6)
-        x5, x7 = _add(x5, x7), _by2(_sub(x5, x7))
+        x5, x7 = _add(x5, x7), _by_z3(_sub(x7, x5))
     return _add(x0, x1), _sub(x0, x1), _add(x2, x3), _sub(x2, x3), _add(x4, x5), _sub(x4, x5), _add(x6, x7), _sub(x6, x7)
 
 
-_forward1, _forward2, _forward3 = _roots(inverse=False)
-
-
 @cuda_shared
-def _dit8(x, skip):
-    """8-point transform by forward roots, bit-reversed order to natural; the mirror image of `_dif8`."""
+def dit8(x, skip):
+    """8-point transform by forward roots, bit-reversed order to natural; the mirror image of `dif8`."""
     x0, x1 = _add(x[0], x[1]), _sub(x[0], x[1])
     x2, x3 = _add(x[2], x[3]), _sub(x[2], x[3])
     x4, x5 = _add(x[4], x[5]), _sub(x[4], x[5])
     x6, x7 = _add(x[6], x[7]), _sub(x[6], x[7])
     if skip < uint32(2):
         x0, x2 = _add(x0, x2), _sub(x0, x2)
-        x3 = _forward2(x3)
+        x3 = _by_z3(x3)
         x1, x3 = _add(x1, x3), _sub(x1, x3)
         x4, x6 = _add(x4, x6), _sub(x4, x6)
-        x7 = _forward2(x7)
+        x7 = _by_z3(x7)
         x5, x7 = _add(x5, x7), _sub(x5, x7)
     if skip == uint32(0):
         x0, x4 = _add(x0, x4), _sub(x0, x4)
         x5 = _forward1(x5)
         x1, x5 = _add(x1, x5), _sub(x1, x5)
-        x6 = _forward2(x6)
+        x6 = _by_z3(x6)
         x2, x6 = _add(x2, x6), _sub(x2, x6)
         x7 = _forward3(x7)
         x3, x7 = _add(x3, x7), _sub(x3, x7)
@@ -299,13 +299,13 @@ def _dif_steps(x, base, inner, t, k):
     step = uint32(0)
     while step < steps:
         if step > uint32(0):
-            x = _twiddle(x, inner, t, d)
-            _give(base, _first(t, d), uint32(uint32(1) << d), x)
+            x = twiddle8(x, inner, t, d)
+            give(base, first_point(t, d), uint32(uint32(1) << d), x)
             cuda.syncthreads()
             d = uint32(d - min(d, uint32(3)))
-            x = _take(base, _first(t, d), uint32(uint32(1) << d))
+            x = take(base, first_point(t, d), uint32(uint32(1) << d))
         step = uint32(step + uint32(1))
-        x = _dif8(x, skip if step == steps else uint32(0))
+        x = dif8(x, skip if step == steps else uint32(0))
     return x
 
 
@@ -318,12 +318,12 @@ def _dit_steps(x, base, inner, t, k):
     step = uint32(0)
     while step < steps:
         if step > uint32(0):
-            _give(base, _first(t, d), uint32(uint32(1) << d), x)
+            give(base, first_point(t, d), uint32(uint32(1) << d), x)
             cuda.syncthreads()
             d = uint32(k - uint32(uint32(3) * uint32(steps - step)))
-            x = _take(base, _first(t, d), uint32(uint32(1) << d))
-            x = _twiddle(x, inner, t, d)
-        x = _dit8(x, skip if step == uint32(0) else uint32(0))
+            x = take(base, first_point(t, d), uint32(uint32(1) << d))
+            x = twiddle8(x, inner, t, d)
+        x = dit8(x, skip if step == uint32(0) else uint32(0))
         step = uint32(step + uint32(1))
     return x
 
@@ -335,10 +335,10 @@ def _finish_dif(x, data, table, top, column, t, log_stride, canonical):
     row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
     if table != uint64(0):
         j = uint64(uint32(column & uint32(uint32(uint32(1) << log_stride) - uint32(1))))
-        x = _scale(x, uint64(table + uint64(uint64(row + j) * uint64(fr.BYTES))), step)
+        x = scale8(x, uint64(table + uint64(uint64(row + j) * uint64(fr.BYTES))), step)
     if canonical != uint64(0):
-        x = _reduce_all(x)
-    _write(uint64(data + uint64(uint64(top + row) * uint64(fr.BYTES))), step, x)
+        x = reduce8(x)
+    write8(uint64(data + uint64(uint64(top + row) * uint64(fr.BYTES))), step, x)
 
 
 @cuda_kernel(threads=THREADS, blocks=4, level=1)
@@ -351,14 +351,14 @@ def dif(data, table, inner, k, log_stride, log_columns, canonical):
     Alias   in place
     Cost    a point at k = 9: 1.875 + 1.75 products by fixed factors, 1 M with a table; 64 bytes moved, 32 more with a table
     """
-    shared = cuda.shared.array(_WORDS, _word)
+    shared = cuda.shared.array(WORDS, _word)
     k, log_stride, log_columns = uint32(k), uint32(log_stride), uint32(log_columns)
-    t, c, column = _place(k, log_stride, log_columns)
-    top = _top(column, k, log_stride)
-    base = _shared_column(_shared_address(shared), c, k, log_columns)
+    t, c, column = place(cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
+    top = top_of(column, k, log_stride)
+    base = shared_column(shared_address(shared), c, k, log_columns)
     step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
     at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
-    x = _dif_steps(_read(at, step), base, inner, t, k)
+    x = _dif_steps(read8(at, step), base, inner, t, k)
     _finish_dif(x, data, table, top, column, t, log_stride, canonical)
 
 
@@ -369,7 +369,7 @@ def _quotient_at(at, b, c):
 
 
 @cuda_shared
-def _read_quotient(at, step, b, c):
+def read_quotient8(at, step, b, c):
     """Eight elements a b − c, `step` bytes apart; b and c lie at distances from a."""
     x0 = _quotient_at(at, b, c)
     at = uint64(at + step)
@@ -392,14 +392,14 @@ def _read_quotient(at, step, b, c):
 @cuda_kernel(threads=THREADS, blocks=4, level=1)
 def dif_of_quotient(data, b, c, table, inner, k, log_stride, log_columns, canonical):
     """`dif` of data·b − c, into data; b and c are left as they are. Range: data and b below r, c below 2 r in."""
-    shared = cuda.shared.array(_WORDS, _word)
+    shared = cuda.shared.array(WORDS, _word)
     k, log_stride, log_columns = uint32(k), uint32(log_stride), uint32(log_columns)
-    t, column_here, column = _place(k, log_stride, log_columns)
-    top = _top(column, k, log_stride)
-    base = _shared_column(_shared_address(shared), column_here, k, log_columns)
+    t, column_here, column = place(cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
+    top = top_of(column, k, log_stride)
+    base = shared_column(shared_address(shared), column_here, k, log_columns)
     step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
     at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
-    x = _read_quotient(at, step, uint64(b - data), uint64(c - data))
+    x = read_quotient8(at, step, uint64(b - data), uint64(c - data))
     x = _dif_steps(x, base, inner, t, k)
     _finish_dif(x, data, table, top, column, t, log_stride, canonical)
 
@@ -414,23 +414,23 @@ def dit(data, table, inner, k, log_stride, log_columns, canonical):
     Alias   in place
     Cost    as `dif`
     """
-    shared = cuda.shared.array(_WORDS, _word)
+    shared = cuda.shared.array(WORDS, _word)
     k, log_stride, log_columns = uint32(k), uint32(log_stride), uint32(log_columns)
-    t, c, column = _place(k, log_stride, log_columns)
-    top = _top(column, k, log_stride)
-    base = _shared_column(_shared_address(shared), c, k, log_columns)
+    t, c, column = place(cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
+    top = top_of(column, k, log_stride)
+    base = shared_column(shared_address(shared), c, k, log_columns)
     step = uint64(uint64(fr.BYTES) << uint64(log_stride))
     row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
-    x = _read(uint64(data + uint64(uint64(top + row) * uint64(fr.BYTES))), step)
+    x = read8(uint64(data + uint64(uint64(top + row) * uint64(fr.BYTES))), step)
     if table != uint64(0):
         j = uint64(uint32(column & uint32(uint32(uint32(1) << log_stride) - uint32(1))))
-        x = _scale(x, uint64(table + uint64(uint64(row + j) * uint64(fr.BYTES))), step)
+        x = scale8(x, uint64(table + uint64(uint64(row + j) * uint64(fr.BYTES))), step)
     x = _dit_steps(x, base, inner, t, k)
     if canonical != uint64(0):
-        x = _reduce_all(x)
+        x = reduce8(x)
     step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
     at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
-    _write(at, step, x)
+    write8(at, step, x)
 
 
 @cuda_kernel(threads=256)

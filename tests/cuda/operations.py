@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cuzk.cuda.inline import Block
-from cuzk.field import ptx
+from cuzk.field import ptx, ptx_quotient
 from cuzk.field.params import P, R
 
 FP, FR = 12, 8
@@ -56,6 +56,6 @@ FR_OPERATIONS = {
     "sub_lazy": Operation(ptx.subtract(2 * R, FR), (2 * R, 2 * R), lambda a, b: (a - b) % (2 * R), 0, 2 * R),
     "reduce": Operation(ptx.reduce_by([R], FR), (2 * R,), lambda a: a % R, 0, R),
 }
-MUL_BY_ROOT = Operation(ptx.product_by_quotient(R, FR, ROOT), (2 * R,), lambda a: a * ROOT % R, R, 2 * R)
+MUL_BY_ROOT = Operation(ptx_quotient.product_by_quotient(R, FR, ROOT), (2 * R,), lambda a: a * ROOT % R, R, 2 * R)
 # The third argument follows from the second.
-MUL_QUOTIENT = Operation(ptx.product_by_quotient(R, FR), (2 * R, R), lambda a, w: a * w % R, R, 2 * R)
+MUL_QUOTIENT = Operation(ptx_quotient.product_by_quotient(R, FR), (2 * R, R), lambda a, w: a * w % R, R, 2 * R)

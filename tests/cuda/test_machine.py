@@ -88,7 +88,9 @@ def test_rates() -> None:
 
 
 # One pass of each size, several passes, blocks of several columns and several blocks.
-@pytest.mark.parametrize("sizes", [(3,), (4,), (5,), (6,), (7,), (8,), (9,), (9, 3), (6, 5), (3, 3, 4)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(3,), (4,), (5,), (6,), (7,), (8,), (9,), (9, 3), (6, 5), (3, 3, 4), (3, 3, 6), (3, 9)], ids=str
+)
 @pytest.mark.parametrize("inverse", [False, True], ids=["forward", "inverse"])
 def test_transforms(sizes: tuple[int, ...], inverse: bool, draw: Draw) -> None:
     from cuzk.ntt_cuda import Transform, reversal
@@ -112,7 +114,7 @@ def test_transforms(sizes: tuple[int, ...], inverse: bool, draw: Draw) -> None:
     assert fr_ints(got) == want, draw
 
 
-@pytest.mark.parametrize("sizes", [(5,), (6, 4)], ids=str)
+@pytest.mark.parametrize("sizes", [(5,), (6, 4), (3, 3, 3)], ids=str)
 def test_quotient(sizes: tuple[int, ...], draw: Draw) -> None:
     from cuzk.groth16.quotient_cuda import Quotient
 
@@ -141,22 +143,35 @@ class Endless(Memory):
         self.stored |= {int(a) for a in address[active]}
 
 
+@pytest.mark.parametrize("place", ["", "outer", "middle"])
 @pytest.mark.parametrize("name", ["dif", "dit"])
-def test_the_last_block_of_the_largest_size(name: str) -> None:
+def test_the_last_block_of_the_largest_size(name: str, place: str) -> None:
     """2^31 elements: byte addresses and table indices beyond 2^32."""
-    from cuzk.kernels import ntt_cuda
+    from cuzk.kernels import ntt_cuda, ntt_radix8_cuda
 
-    kernel, memory, data, table, inner = getattr(ntt_cuda, name), Endless(), 1 << 44, 1 << 45, 1 << 46
+    kernel = getattr(ntt_radix8_cuda, name)[place] if place else getattr(ntt_cuda, name)
+    memory, data, table, inner = Endless(), 1 << 44, 1 << 45, 1 << 46
     code = Program(kernel.ptx((9, 0)))
     with np.errstate(over="ignore"):
         Block(code, memory, 128, ((1 << 21) - 1, 0), (data, table, inner, 9, 22, 1, 1)).run()
     columns = [(1 << 22) - 2, (1 << 22) - 1]
     elements = {32 * ((row << 22) + column) for row in range(512) for column in columns}
     assert memory.stored == {data + e + half for e in elements for half in (0, 16)}
-    assert {a - table for a in memory.loaded if table <= a < inner} == {e + half for e in elements for half in (0, 16)}
+    gaps = [0, 32 << 31] if place == "middle" else [0]
+    assert {a - table for a in memory.loaded if table <= a < inner} == {
+        e + h + g for e in elements for h in (0, 16) for g in gaps
+    }
+
+
+@pytest.mark.parametrize("place", ["", "inner"])
+@pytest.mark.parametrize("name", ["dif", "dit"])
+def test_the_last_rows_of_the_largest_size(name: str, place: str) -> None:
+    from cuzk.kernels import ntt_cuda, ntt_radix8_cuda
+
+    kernel = getattr(ntt_radix8_cuda, name)[place] if place else getattr(ntt_cuda, name)
+    rows, data, inner = Endless(), 1 << 44, 1 << 46
     with np.errstate(over="ignore"):
-        rows = Endless()
-        Block(code, rows, 128, ((1 << 21) - 1, 0), (data, 0, inner, 9, 0, 1, 1)).run()
+        Block(Program(kernel.ptx((9, 0))), rows, 128, ((1 << 21) - 1, 0), (data, 0, inner, 9, 0, 1, 1)).run()
     assert rows.stored == {data + 32 * ((1 << 31) - 1024 + i) + half for i in range(1024) for half in (0, 16)}
 
 

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from cuzk.cuda.inline import Block
-from cuzk.field import ptx
-from cuzk.field.params import P, R
+from cuzk.field import ptx, ptx_quotient
+from cuzk.field.params import P, R, omega
 from tests.conftest import Draw
 from tests.cuda.operations import FP, FP_OPERATIONS, FR, FR_OPERATIONS, MUL_BY_ROOT, MUL_QUOTIENT, Operation
 from tests.cuda.ptx_interpreter import Machine, interpret
@@ -51,7 +51,27 @@ def test_block_against_integers(name: str, draw: Draw) -> None:
 def test_product_by_quotient_operands(draw: Draw) -> None:
     for w in [*nasty(R), *(draw.below(R) for _ in range(30))]:
         for a in [*nasty(2 * R), *(draw.below(2 * R) for _ in range(5))]:
-            check(MUL_QUOTIENT, a, w, extra=(ptx.quotient_of(w, R, FR),))
+            check(MUL_QUOTIENT, a, w, extra=(ptx_quotient.quotient_of(w, R, FR),))
+
+
+# Of few limbs, with lowest limbs zero, with quotients whose highest limb is 1.
+Z = 0xD201000000010000
+SHORT = [Z, Z**2, Z**2 - 1, Z**3, 0, 1, 2, 1 << 32, (1 << 64) - 1, (1 << 96) + 5, (1 << 160) - 1, (1 << 224) - 3]
+
+
+def test_products_by_short_constants(draw: Draw) -> None:
+    for w in [*SHORT, *(draw.below(R >> (8 * k)) for k in range(30))]:
+        operation = Operation(ptx_quotient.product_by_quotient(R, FR, w), (2 * R,), lambda a, w=w: a * w % R, R, 2 * R)
+        for a in [*nasty(2 * R), *(draw.below(2 * R) for _ in range(20))]:
+            check(operation, a)
+    assert Z**4 - Z**2 + 1 == R and omega(3) ** 2 % R == Z**3
+
+
+def test_out_of_montgomery_form(draw: Draw) -> None:
+    plain, quotient = ptx_quotient.from_mont(R, FR), ptx_quotient.low_product(FR, -pow(R, -1, 1 << 256) % (1 << 256))
+    for w in [*nasty(R), *(draw.below(R) for _ in range(50))]:
+        assert interpret(plain, (w << 256) % R) == w
+        assert interpret(quotient, (w << 256) % R) == ptx_quotient.quotient_of(w, R, FR)
 
 
 def test_products_stay_below_twice_p_up_to_the_stated_factors(draw: Draw) -> None:
@@ -71,7 +91,9 @@ def test_costs_are_as_stated() -> None:
     assert wide_products(ptx.product(P, FP)) == 2 * FP * FP
     assert wide_products(ptx.square(P, FP)) == FP * (FP + 1) // 2 + FP * FP
     assert wide_products(ptx.product(R, FR)) == 2 * FR * (FR - 1)
-    assert wide_products(ptx.product_by_quotient(R, FR)) == 43 + 28 + 15
+    assert wide_products(ptx_quotient.product_by_quotient(R, FR)) == 43 + 28 + 15
+    assert wide_products(ptx_quotient.product_by_quotient(R, FR, Z**3)) == 27 + 20 + 15
+    assert wide_products(ptx_quotient.from_mont(R, FR)) == FR * FR
 
 
 def test_the_interpreter_refuses_what_it_does_not_know() -> None:

@@ -90,6 +90,7 @@ def test_quotient(sizes: tuple[int, ...], satisfied: bool, draw: Draw) -> None:
     assert h[: m - 1] == spec_groth16.quotient(Fr, a, b, c), draw
     assert not satisfied or h[m - 1] == 0
     assert quotient._to_coset.bytes == Transform.table_bytes(log_size, sizes)
+    assert Transform.table_bytes(27) - (32 << 27) - (64 << 18) < 1 << 17
 
 
 def test_product_on_the_coset(draw: Draw) -> None:
@@ -103,11 +104,31 @@ def test_product_on_the_coset(draw: Draw) -> None:
 
 def test_full_tables(draw: Draw) -> None:
     transform = Transform(device.card(0), 7, inverse=True, shift=FR_GENERATOR, factor=5, sizes=[4, 3])
-    table, row = transform._tables
+    assert [level.place for level in transform.levels] == ["", "inner"]
+    table, within = transform._tables
     w = pow(omega(7), -1, R)
     want = [5 * pow(w, j * k, R) * pow(7, k, R) % R for k in reversal(4) for j in range(8)]
     assert fr_ints(table.read((128, FR_LIMBS), np.uint64)) == want
-    assert fr_ints(row.read((8, FR_LIMBS), np.uint64)) == [pow(7, 16 * k, R) for k in reversal(3)]
+    halves = within.read((4, 8, 2), np.uint64)  # of the step that has no twiddles without a shift
+    powers = [pow(7, 16 * k, R) for k in reversal(3)]
+    assert from_limbs(np.concatenate([halves[0], halves[1]], axis=1)) == powers
+    assert from_limbs(np.concatenate([halves[2], halves[3]], axis=1)) == [(x << 256) // R for x in powers]
+
+
+def test_factors_of_steps_make_the_power(draw: Draw) -> None:
+    transform = Transform(device.card(0), 9, inverse=True, shift=FR_GENERATOR, sizes=[3, 6])
+    factors = transform._inner_factors(transform.levels[1])
+    for i, k in enumerate(reversal(6)):
+        assert factors(6)[i >> 3] * factors(3)[i & 7] % R == pow(7, 8 * k, R)
+
+
+def test_tables_of_middle_passes(draw: Draw) -> None:
+    transform = Transform(device.card(0), 9, inverse=False, shift=5, factor=3, sizes=[3, 3, 3])
+    assert [level.place for level in transform.levels] == ["outer", "middle", "inner"]
+    w = omega(6)
+    want = [pow(w, j * k, R) * pow(5, 8 * k, R) % R for k in reversal(3) for j in range(8)]
+    got = from_limbs(transform._tables[1].read((128, FR_LIMBS), np.uint64))
+    assert got == want + [(x << 256) // R for x in want]
 
 
 def test_tables_of_high_powers(draw: Draw) -> None:
@@ -147,6 +168,8 @@ def test_shared_tables(sizes: tuple[int, ...], draw: Draw) -> None:
     """One transform after the other in the memory of one, each right again and again; as much memory as said."""
     log_size = sum(sizes)
     card, order = device.card(0), reversal(log_size)
+    for inverse in (False, True):
+        ntt_cuda._inner(card, inverse)  # kept for good
     before, values = card.used, draw.many(R, 1 << log_size)
     domain = Domain(card, log_size, sizes, shared=True)
     kinds = [(True, 1, 1), (True, FR_GENERATOR, 5), (False, 1, 1), (False, 3, 1)]
