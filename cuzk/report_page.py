@@ -69,7 +69,7 @@ def page(files: list[tuple[str, dict[str, Any]]]) -> str:
         parts.append("<p class=soft>Each picture has its own scale: equal widths are not equal times.</p>")
     for name, tree in files:
         whole, detailed = _NARROW / (tree["seconds"] or 1.0), _scale(tree)
-        parts.append(f"<p class=soft>{escape(name)}: {tree['seconds']:.3f} s</p>")
+        parts.append(f"<p class=soft>{escape(name)}: {tree['seconds']:.3f} s</p>{_legend_of_settings(tree)}")
         parts.append(f"<div class=scroll>{_timeline(tree, colours, whole)}</div>")
         if detailed > 1.2 * whole:
             larger = f"<div class=scroll>{_timeline(tree, colours, detailed)}</div>"
@@ -109,8 +109,16 @@ def _colour_of(files: list[tuple[str, dict[str, Any]]]) -> dict[str, str]:
 
 
 def _legend(colours: dict[str, str]) -> str:
-    named = [*colours.items(), ("other phases", _OTHER)]
-    return "<p>" + "".join(f'<span class=key><i style="background:{c}"></i>{escape(n)}</span>' for n, c in named) + "</p>"
+    return f"<p>{_keys({**colours, 'other phases': _OTHER})}</p>"
+
+
+def _legend_of_settings(tree: dict[str, Any]) -> str:
+    colours = _colours_of_settings(_settings(tree))
+    return f"<p class=soft>settings: {_keys(colours)}</p>" if colours else ""
+
+
+def _keys(colours: dict[str, str]) -> str:
+    return "".join(f'<span class=key><i style="background:{c}"></i>{escape(n)}</span>' for n, c in colours.items())
 
 
 def _facts(name: str, tree: dict[str, Any]) -> str:
@@ -121,7 +129,7 @@ def _facts(name: str, tree: dict[str, Any]) -> str:
         if isinstance(its, dict) and its:
             words.append(f"settings{f' of {setting}' if setting else ''}: " + " ".join(f"{k}={v}" for k, v in its.items()))
     noise = tree.get("noise", {}).get("line")
-    return f"<p class=soft><b>{escape(name)}</b>: {escape('; '.join(words))}{'. ' + escape(noise) if noise else ''}</p>"
+    return f"<p class=soft><b>{escape(name)}</b>: {escape('; '.join(words))}{'; ' + escape(noise) if noise else ''}</p>"
 
 
 def _size(value: float) -> str:
@@ -208,13 +216,13 @@ def _timeline(tree: dict[str, Any], colours: dict[str, str], scale: float) -> st
     for i, lane in enumerate(lanes):
         y = 18 + i * (_ROW + _GAP)
         out.append(f'<text x="4" y="{y + 15}">{escape(lane.label)}</text>')
-        of = _colours_of_settings(lane) if lane.label == _SETTING else colours
+        of = _colours_of_settings(lane.bars) if lane.label == _SETTING else colours
         out += [_rectangle(bar, y, scale, of.get(bar.name, _OTHER)) for bar in lane.bars]
     return "".join(out) + "</svg>"
 
 
-def _colours_of_settings(lane: Lane) -> dict[str, str]:
-    names = dict.fromkeys(bar.name for bar in lane.bars)
+def _colours_of_settings(bars: list[Bar]) -> dict[str, str]:
+    names = dict.fromkeys(bar.name for bar in bars)
     return {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
 
 

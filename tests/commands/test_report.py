@@ -233,3 +233,5 @@ def test_settings_have_a_lane_and_a_table_of_phases(tmp_path: Path, capsys: pyte
     first = re.sub("<details>.*?</details>", "", html)
     assert re.findall(r"<title>(base|presize=off): ", first) == ["base", "presize=off", "base"]
     assert len(re.findall(r"<title>witness, presize=off: ", first)) == 2
+    legend = html.split("settings: <span")[1].split("</p>")[0]
+    assert re.findall(r"</i>(.*?)<", legend) == ["base", "presize=off"]
