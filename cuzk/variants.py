@@ -122,7 +122,7 @@ SWITCHES = {
             _on_off,
             (PROOF,),
             "copies to a CUDA device",
-            "Page-locked host buffers for copies to a device (CUDA only).",
+            "Page-locked host buffers for what the CPU synthesizes for a device (CUDA only; cards that synthesize need none).",
             "A device copies from page-locked memory directly, and while the host goes on.",
             cuda_only=True,
             unmeasured="takes a card: python scripts/device_measure_variants.py OUT.json compares on and off",
@@ -151,7 +151,8 @@ SWITCHES = {
             _on_off,
             (SYNTHESIS, PROOF),
             "the order of witness and rows",
-            "Rows are written block by block, a challenge's as soon as its witness is there, or all after the whole witness.",
+            "Rows are written block by block, a challenge's as soon as its witness is there, or all after the whole witness. "
+            "Beside cards, which synthesize by themselves, on leaves it to the CPU.",
             "Blocks are whole challenges: rows are divided among all CPUs, challenges only among as many as there are of them.",
         ),
     )
