@@ -31,7 +31,7 @@ from cuzk.groth16 import prove as groth16
 from cuzk.groth16.proof import PROOF_BYTES
 from cuzk.groth16.verify import encode_checked
 from cuzk.memory import budget_of, parse_bytes, predicted_peak, predicted_peak_beside_cards, refuse_over
-from cuzk.msm.rows import rows_from_be
+from cuzk.msm.rows import Rows, rows_from_be
 from cuzk.parameters import policy, resident
 from cuzk.progress import Progress
 from cuzk.r1cs import evaluation, explicit
@@ -379,6 +379,13 @@ def _synthesis(
     return found.witness, [found.a, found.b, found.c]
 
 
+def _h_rows(key: policy.Parameters) -> Rows:
+    """The H query as rows, for all partitions."""
+    rows = rows_from_be("g1", key.h_be, threads=1)
+    key.file.forget("h")
+    return rows
+
+
 def _prove_partitions(
     job: Job, scalars: dict[int, tuple[int, int]], settings: Settings, timer: Timer, progress: Progress
 ) -> bytes:
@@ -387,7 +394,7 @@ def _prove_partitions(
     assert isinstance(key, policy.Parameters)  # others are made on cards
     # One thread turns the H query into rows while this one does what a single thread has to do.
     beside = ThreadPoolExecutor(1, thread_name_prefix="h_rows")
-    h_rows = beside.submit(rows_from_be, "g1", key.h_be, threads=1)
+    h_rows = beside.submit(_h_rows, key)
     beside.shutdown(wait=False)
     made = _explicit(job, settings, timer)
     with timer.phase("prep_msm"):

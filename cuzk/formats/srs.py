@@ -180,6 +180,14 @@ class ParamsFile:
         start = self._offsets[name]
         return self.data[start : start + width * count].reshape(count, width)
 
+    def forget(self, name: str) -> None:
+        """Give back the memory of a vector that was read and is not read again: its pages stay in the system's cache."""
+        first, length = self._offsets[name], self.vector_be(name).nbytes
+        start, stop = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE, (first + length) // mmap.PAGESIZE * mmap.PAGESIZE
+        region = getattr(self.data.base, "obj", None)  # the map behind the array
+        if stop > start and isinstance(region, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            region.madvise(mmap.MADV_DONTNEED, start, stop - start)
+
     @property
     def vk_be(self) -> U8:
         """The verifying key, byte for byte a `.vk` file."""

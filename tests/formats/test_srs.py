@@ -74,6 +74,18 @@ def test_arrays_are_of_the_one_type_that_kernels_know() -> None:
     assert hashlib.sha256(params("cubic").read_bytes()).digest() == before
 
 
+def test_a_forgotten_vector_is_read_again() -> None:
+    for path in (params("cubic"), SAPLING):
+        file = srs.ParamsFile(path)
+        before = file.h_be.copy()
+        for key, _ in NAMES:
+            file.forget(key)
+        assert (file.h_be == before).all()
+    file.h_be[len(before) // 2] ^= 1  # within a whole page of the larger file
+    file.forget("h")
+    assert (file.h_be == before).all()
+
+
 def test_lengths_of_the_production_circuits() -> None:
     """Sizes that were measured on files of the Rust stack, and the published size of a verifying key."""
     f = json.loads((VECTORS / "groth16" / "porep-2kib.json").read_text())
