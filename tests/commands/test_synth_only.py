@@ -20,7 +20,7 @@ from cuzk.cli import main
 from cuzk.commands import synth_only
 from cuzk.commands.synth_only import Options
 from cuzk.commands.synthesis_runs import Runs, fingerprint, measured
-from cuzk.commands.synthesis_text import text
+from cuzk.commands.synthesis_text import _counter_lines, text
 from cuzk.errors import FalseInput, InternalError, ResourceError, UsageError
 from cuzk.formats import c1, c1_write, shapes
 from cuzk.formats.c1_layout import COMMITMENTS
@@ -319,3 +319,17 @@ def test_lines_while_it_runs_are_one_a_phase() -> None:
     assert paths[0] == "start" and paths.count("witness") == 3 and paths.count("warm_up/witness") == 1 and "prepare" in paths
     assert paths.count("stream_abc") == 3 and not [p for p in paths if p.startswith("prepare/")]
     assert sum(float(words[2]) for words in lines if "/" not in words[1]) <= float(lines[-1][5]) + float(lines[-1][2]) + 1e-3
+
+
+def test_counters_are_printed_once_a_setting_and_say_what_they_are() -> None:
+    found = run(iterations=1, warmup=0, counters=True, variant="base,stream-witness=on")
+    assert text(found).count("user_seconds ") == 2
+    alone = {
+        **found["counters"],
+        "values": {"cycles": 7},
+        "user_mode_only": ["cycles"],
+        "refused": {"page_faults": "EACCES: why"},
+    }
+    lines = _counter_lines(alone, "counters")
+    assert any(line.split() == ["cycles", "7", "(user", "mode", "only)"] for line in lines)
+    assert "  not counted: page_faults: EACCES: why" in lines
