@@ -244,6 +244,8 @@ class Timer:
         """All phases as text, with their number, the share of the whole and the Rust cuzk's names."""
         total = self.root.seconds or 1.0
         lines = [f"{'phase':<22}{'n':>5}{'seconds':>10}{'share':>8}  in the Rust cuzk"]
+        if any(child.setting for child in self.root.children):
+            lines.insert(0, "all settings together; the result has each one's own:")
         rows = [
             ("  " * (len(t.path) - 1) + t.path[-1], str(t.times), t.seconds, SIDE_BY_SIDE if t.side_by_side else t.path[-1])
             for t in self.nested_totals()

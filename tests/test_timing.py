@@ -119,6 +119,7 @@ def test_phases_and_tasks_are_of_the_setting_that_is_measured(tmp_path: Path) ->
             with timer.phase("witness"):
                 workers.run_all(sleep, [(0.001,)] * 2, threads=2)
     timer.stop()
+    assert timer.table().startswith("all settings together")
     timer.write_json(tmp_path / "t.json", {})
     tree = json.loads((tmp_path / "t.json").read_text())
     assert [c.get("setting") for c in tree["tree"]["children"]] == ["base", "presize=off", None]
