@@ -154,9 +154,9 @@ SWITCHES = {
             "Rows are written block by block, a challenge's as soon as its witness is there, or all after the whole witness. "
             "Beside cards, which synthesize by themselves, on leaves it to the CPU.",
             "Blocks are whole challenges: rows are divided among all CPUs, challenges only among as many as there are of them.",
-            nevertheless="those measurements are of two CPUs, which share the challenges of a partition evenly. With more CPUs than "
-            "challenges (2 a partition in test sizes, 18 at 32 GiB) the others would wait, and beside cards it would leave to the "
-            "CPU what cards do sooner.",
+            nevertheless="those measurements are of two CPUs, which share the challenges of a partition evenly. With more "
+            "CPUs than challenges (2 a partition in test sizes, 18 at 32 GiB) the others would wait, and beside cards it would "
+            "leave to the CPU what cards do sooner.",
         ),
     )
 }
