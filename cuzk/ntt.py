@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuzk import workers
+from cuzk import pages, workers
 from cuzk.errors import ResourceError
 from cuzk.field import lanes
 from cuzk.field.fr_vector import encode, encode_fixed, powers, words_of
@@ -27,6 +27,7 @@ from cuzk.kernels.ntt_cpu import GROUP
 MAX_LOG2_SIZE = FR_TWO_ADICITY - 1  # as upstream, which refuses the full 2^32
 PASS_LOG2_SIZE = 11  # 2^11 rows of eight elements fit a second-level cache of 1 MiB
 SMALL_LOG2_SIZE = 5  # below 2^6 a pass has no whole group of columns
+_LARGE = 1 << 18  # words: 2 MiB
 _NONE = np.zeros(0, np.uint64)
 
 
@@ -46,7 +47,9 @@ def _powers(x: int, n: int, start: int = 1) -> list[int]:
 
 
 def aligned(words: int) -> U64:
-    """An uninitialised array that starts at a cache line."""
+    """An array that starts at a cache line, of any contents; a large one in large pages."""
+    if words >= _LARGE:
+        return pages.zeros(words)
     raw = np.empty(words + 8, np.uint64)
     start = -(raw.ctypes.data // 8) % 8
     return raw[start : start + words]
