@@ -29,6 +29,7 @@ class Settings:
     parallel_b_g2: bool = False
     msm_window: int | str = "per-msm"
     stream_witness: bool = False
+    fold_c: bool = True  # files hold their points as they are
 
     def as_dict(self) -> dict[str, str]:
         """Name and value as on the command line."""
@@ -157,6 +158,17 @@ SWITCHES = {
             nevertheless="those measurements are of two CPUs, which share the challenges of a partition evenly. With more "
             "CPUs than challenges (2 a partition in test sizes, 18 at 32 GiB) the others would wait, and beside cards it would "
             "leave to the CPU what cards do sooner.",
+        ),
+        Switch(
+            "fold-c",
+            "on | off",
+            _on_off,
+            (PROOF,),
+            "parameters that are made on a CUDA device",
+            "Parameters made on a card take C·z into L and h by its values on the coset, or are those of a file (CUDA only).",
+            "Of seven transforms a proof four are left.",
+            cuda_only=True,
+            unmeasured="takes a card: python scripts/device_check_32gib.py OUT.json, and the same with --opt fold-c=off",
         ),
     )
 }

@@ -1,7 +1,7 @@
 """Prove a whole C1 on a card with parameters made there, time it, check it exactly, and write what was found as JSON.
 
 Usage: python scripts/device_check_32gib.py OUT.json [--size 32GiB] [--partition K] [--runs 3] [--exact 2] [--budget SECONDS]
-       [--device-memory BYTES] [--circuit FILE]
+       [--device-memory BYTES] [--opt NAME=VALUE] [--circuit FILE]
 
 1. All kernels are compiled, for the card and, in processes beside, for the CPU; a C1 is fabricated.
 2. Parameters are made on the card from public waste, as `cuzk prove --params dev --device cuda` makes them, and some points of
@@ -134,6 +134,7 @@ class Checks(device_check_prove.Checks):
 
     def open(self) -> None:
         """Parameters and everything else of the circuit resident on the card."""
+        from cuzk import variants
         from cuzk.commands.choices import Ids, choose_cards
         from cuzk.commands.prove import Options, open_cards, read_job
         from cuzk.commands.ready import Ready
@@ -145,14 +146,15 @@ class Checks(device_check_prove.Checks):
         more = {"partition": self.options.partition, "device_memory": self.options.device_memory}
         options = Options(self.c1, self.folder / "proof.bin", "dev", device="cuda:0", ids=ids, **more)
         progress, timer = Progress(), Timer()
+        settings = variants.apply(Settings(), self.options.opt, variants.PROOF, device="cuda:0")
         (self.card,) = choose_cards("cuda:0", progress)
         with self.timed("parameters: from the C1 file to a card that is ready"), Least(self.card) as least:
-            job = read_job(options, timer, progress, on_cards=True)
+            job = read_job(options, settings, timer, progress, on_cards=True)
             say(f"logarithms: {timer.totals()}")
             self.sample(job)
-            cards = open_cards(job, [self.card], options, Settings(), timer, progress)
+            cards = open_cards(job, [self.card], options, settings, timer, progress)
             timer.stop()
-        self.job, self.ready, self.cards = job, Ready(options, Settings(), job, cards, progress), cards
+        self.job, self.ready, self.cards = job, Ready(options, settings, job, cards, progress), cards
         print(timer.table(), flush=True)
         seconds = {"/".join(t.path): round(t.seconds, 3) for t in timer.nested_totals()}
         self.found["phases"]["opening"] = seconds
@@ -175,7 +177,7 @@ class Checks(device_check_prove.Checks):
         generator = np.random.default_rng(5)
         self.expected: dict[str, tuple[list[int], Any]] = {}
         for name in ("h", "l", "a", "b_g1", "b_g2"):
-            n = logs.lengths.vector(name)
+            n = logs.count(name)
             block = block_size(GROUP[name], n, window_bits(GROUP[name], n))
             borders = [b + d for b in range(block, n, block) for d in (-1, 0)]
             chosen = sorted({0, n - 1, n // 2, *borders, *generator.integers(0, n, POINTS).tolist()})
@@ -197,13 +199,14 @@ class Checks(device_check_prove.Checks):
             want = bases[points.curve].multiples(scalars)
             plain = {0, len(chosen) // 2, len(chosen) - 1}
             for k, i in enumerate(chosen):
-                at = int(f"{i:0{log_size}b}"[::-1], 2) if name == "h" and log_size else i
+                at = int(f"{i:0{log_size}b}"[::-1], 2) if name == "h" and log_size and not key.needs.folded else i
                 got = points.part(at, 1).read()[0]
                 if not np.array_equal(got, want[k]):
                     fail(f"point {i} of {name} is not the CPU's")
                 if k in plain:
                     group = curve.G1 if points.curve == "g1" else curve.G2
-                    x, y = group.mul(group.generator, from_limbs(scalars[k : k + 1])[0])
+                    point = group.mul(group.generator, from_limbs(scalars[k : k + 1])[0])
+                    x, y = point or ((0, 0), (0, 0)) if points.curve == "g2" else point or (0, 0)
                     coordinates = [*x, *y] if points.curve == "g2" else [x, y]
                     if fp_ints(got.reshape(-1, 6)) != coordinates:
                         fail(f"point {i} of {name} is not that of plain integers")
@@ -250,7 +253,7 @@ class Checks(device_check_prove.Checks):
 
     def note(self, run: int, seconds: float, timer: Any, result: dict[str, Any]) -> None:
         """One run's times by phase, on the host and on the card."""
-        spans = sorted((s.start, s.start + s.seconds) for s in timer.spans if s.track.startswith("cuda:"))
+        spans = sorted((s.start, s.start + s.seconds) for s in timer.spans if s.track == self.cards.provers[0].track)
         busy = sum(end - start for start, end in spans)
         span = spans[-1][1] - spans[0][0] if spans else 0.0
         (card,) = self.cards.facts["cards"]
@@ -339,6 +342,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--exact", type=int, default=2, help="partitions whose bytes are computed from the waste")
     parser.add_argument("--budget", type=float, default=420.0, help="seconds after which further runs are left out")
     parser.add_argument("--device-memory")
+    parser.add_argument("--opt", action="append", default=[], help="a switch, as fold-c=off")
     parser.add_argument("--circuit", type=Path, help="a circuit with its assignment in place of a C1")
     return parser.parse_args()
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cuzk.circuits.synthesis_cuda import Tables
     from cuzk.groth16.keys import VerifyingKey
     from cuzk.groth16.needs_cuda import Load, Positions
+    from cuzk.groth16.proof import Proof
     from cuzk.groth16.prove_cuda import Prover, Staged
 
 MAX_RETRIES = 2
@@ -251,7 +252,7 @@ def _gib(size: int) -> str:
 
 
 class _Run:
-    """One card at work: one thread synthesizes and stages partitions, another proves them."""
+    """One card at work: one thread synthesizes and stages partitions, another proves them, a third checks the proofs."""
 
     def __init__(
         self,
@@ -273,10 +274,13 @@ class _Run:
         for place in self.prover.places:
             self.free.put(place)
         try:
-            with ThreadPoolExecutor(1, thread_name_prefix="stage") as pool:
+            with (
+                ThreadPoolExecutor(1, thread_name_prefix="verify") as verifying,
+                ThreadPoolExecutor(1, thread_name_prefix="stage") as pool,
+            ):
                 staging = pool.submit(self._stage_all)
                 try:
-                    while (found := self._awaited()) is not None and self._proved(found):
+                    while (found := self._awaited()) is not None and self._proved(found, verifying):
                         self.free.put(found.place)
                 except BaseException as error:
                     self.board.fail(None, InternalError(f"the run broke off: {type(error).__name__}"))
@@ -332,20 +336,36 @@ class _Run:
             timer.span(f"ahead of {self.prover.track}", phase.name, phase.start, phase.seconds, k)
         return _Ready(place, k, ahead.children)
 
-    def _proved(self, found: _Ready) -> bool:
-        """Prove and check what was staged. False if this card can do no more."""
-        timer, work, k = self.timer, self.work, found.partition
+    def _proved(self, found: _Ready, verifying: ThreadPoolExecutor) -> bool:
+        """Prove what was staged, and have the proof checked meanwhile. False if this card can do no more."""
+        timer, k = self.timer, found.partition
         timer.partition = k
         try:
-            proof = self.prover.prove(found.place, *work.scalars[k], timer, self._step)
-            with timer.phase("verify"):
-                encoded = encode_checked(work.vk, proof, work.public_inputs(k), work.doubt)
+            proof = self.prover.prove(found.place, *self.work.scalars[k], timer, self._step)
         except CuzkError as error:
             return self._failed(k, error)
         finally:
             timer.partition = None
-        self.board.done(k, encoded)
+        verifying.submit(self._verified, k, proof)
         return True
+
+    def _verified(self, k: int, proof: Proof) -> None:
+        """Check a proof by pairing: only then is its partition done."""
+        timer, beside = self.timer, Phase("beside", self.timer.now())
+        try:
+            with timer.within(beside):
+                timer.partition = k
+                with timer.phase("verify"):
+                    encoded = encode_checked(self.work.vk, proof, self.work.public_inputs(k), self.work.doubt)
+            self.board.done(k, encoded)
+        except CuzkError as error:
+            self._failed(k, error)
+        except BaseException as error:
+            self.board.fail(None, InternalError(f"the run broke off: {type(error).__name__}"))
+            raise
+        finally:
+            for phase in beside.children:
+                timer.span(f"check of {self.prover.track}", phase.name, phase.start, phase.seconds, k)
 
     def _step(self, name: str) -> None:
         self.progress.advance(WEIGHTS[name], name)
@@ -356,7 +376,8 @@ class _Run:
             self.board.fail(k, error)
             return False
         if not self._works():
-            self.cards.working.remove(self.prover)
+            with contextlib.suppress(ValueError):  # another thread has
+                self.cards.working.remove(self.prover)
             if self.cards.working:
                 self.progress.line(f"{self.prover.track} failed and leaves its partitions to the others: {error.message}")
                 self.board.again(k)

@@ -74,6 +74,10 @@ class Job:
     hints: Callable[[int], tuple[Hints, Hints]] | None  # else what it is made from
     public_inputs: Callable[[int], list[int]]
     facts: dict[str, Any] = field(default_factory=dict)
+    check: Callable[[], None] | None = None  # of the C1, if that is still to be done
+
+
+ParametersOf = Callable[[policy.Located, Shape], policy.Parameters | resident.Resident]
 
 
 def prove(options: Options, start: float) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         parse_bytes(options.device_memory, "--device-memory")
     outputs = {"-o": options.proof_file, "--timings": options.timings, "--trace": options.trace}
     check_outputs(outputs, [options.input_file, options.unsafe_randomness])
-    job = read_job(options, timer, progress, on_cards=bool(cards))
+    job = read_job(options, settings, timer, progress, on_cards=bool(cards))
     scalars = scalars_of(options, job.partitions)
     if not cards:
         _check_memory(options, job, settings, on_cards=False)
@@ -144,17 +148,25 @@ def _named(file: Path) -> Iterator[None]:
         raise
 
 
-def read_job(options: Options, timer: Timer, progress: Progress, *, on_cards: bool, held: Job | None = None) -> Job:
-    """The input file, checked, with its circuit's shape and parameters, which are those of `held` if that is given.
+def read_job(
+    options: Options, settings: Settings, timer: Timer, progress: Progress, *, on_cards: bool, held: Job | None = None
+) -> Job:
+    """The input file, checked, with its circuit's shape and parameters. With those of `held` a C1 is left to be checked.
 
     Raises  UsageError if the file is of another circuit than `held`
     """
+
+    def parameters_of(located: policy.Located, shape: Shape) -> policy.Parameters | resident.Resident:
+        if on_cards and resident.wanted(located, shape):
+            return resident.make(located, shape, progress, timer, settings.fold_c)
+        return policy.open_checked(located, shape, options.verify_params, progress)
+
     if circuit.is_circuit(options.input_file):
-        return _circuit_job(options, timer, progress, on_cards)
-    return _c1_job(options, timer, progress, on_cards, held)
+        return _circuit_job(options, timer, parameters_of)
+    return _c1_job(options, timer, progress, parameters_of, held)
 
 
-def _c1_job(options: Options, timer: Timer, progress: Progress, on_cards: bool, held: Job | None) -> Job:
+def _c1_job(options: Options, timer: Timer, progress: Progress, parameters_of: ParametersOf, held: Job | None) -> Job:
     with timer.phase("read_c1"):
         content = c1.load(options.input_file)
         replica = options.ids.resolve(content)
@@ -165,13 +177,13 @@ def _c1_job(options: Options, timer: Timer, progress: Progress, on_cards: bool, 
             located = policy.locate(size, options.params, progress)
     elif held.facts.get("sector_size") != size:
         raise UsageError("a C1 of another sector size", file=options.input_file, expected=held.facts.get("sector_size"), got=size)
-    with timer.phase("check_c1"):
-        c1_check.check(content, replica, progress)
     if held is None:
+        with timer.phase("check_c1"):
+            c1_check.check(content, replica, progress)
         with timer.phase("record_shape"):
             shape = shapes.load_or_record(size, progress)
         with timer.phase("srs_load"):
-            parameters = _parameters(located, shape, options, timer, progress, on_cards)
+            parameters = parameters_of(located, shape)
     else:
         shape, parameters = held.shape, held.parameters
     if not replica.ids_checked:
@@ -189,19 +201,11 @@ def _c1_job(options: Options, timer: Timer, progress: Progress, on_cards: bool, 
             "ids_checked": replica.ids_checked,
             **({"aggregated": False} if replica.feature == "non-interactive" else {}),
         },
+        check=None if held is None else lambda: c1_check.check(content, replica, progress),
     )
 
 
-def _parameters(
-    located: policy.Located, shape: Shape, options: Options, timer: Timer, progress: Progress, on_cards: bool
-) -> policy.Parameters | resident.Resident:
-    """Those in a file, or development ones that the cards make for themselves."""
-    if on_cards and resident.wanted(located, shape):
-        return resident.make(located, shape, progress, timer)
-    return policy.open_checked(located, shape, options.verify_params, progress)
-
-
-def _circuit_job(options: Options, timer: Timer, progress: Progress, on_cards: bool) -> Job:
+def _circuit_job(options: Options, timer: Timer, parameters_of: ParametersOf) -> Job:
     with timer.phase("read_c1"):
         shape, values = circuit.load(options.input_file)
     if options.partition not in (None, 0):
@@ -209,7 +213,7 @@ def _circuit_job(options: Options, timer: Timer, progress: Progress, on_cards: b
     _refuse_synthesis_switches(options)
     with timer.phase("srs_load"):
         located = policy.locate_circuit(options.input_file, shape, options.params)
-        parameters = _parameters(located, shape, options, timer, progress, on_cards)
+        parameters = parameters_of(located, shape)
     inputs = fr_ints(values.inputs_mont)[1:]
     return Job(shape, parameters, [0], values, None, lambda _: inputs, {"circuit": shape.name, "ids_checked": False})
 
@@ -278,14 +282,14 @@ def _prove_on_cards(
 
 def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings, timer: Timer, progress: Progress) -> Cards:
     """Cards with the points of a job's circuit, for as many partitions as it has."""
-    from cuzk.groth16.needs_cuda import positions
+    from cuzk.groth16.needs_cuda import positions_of
 
     host_limit = _check_memory(options, job, settings, on_cards=True)
     with timer.phase("compile"):
         compile_for(cards)
     tables = _tables(job, settings, timer)
     with timer.phase("prep_msm"):
-        where = positions(job.shape, groth16.queries(job.shape))
+        where = positions_of(job.shape, job.parameters.folded)
     opened = Cards.open(
         cards[: max(1, len(job.partitions))],
         job.shape,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +15,7 @@ from cuzk.commands.prove import Job, Options, device_seconds, open_cards, read_j
 from cuzk.errors import DeviceError
 from cuzk.files import write_atomically
 from cuzk.progress import Progress
-from cuzk.timing import Timer
+from cuzk.timing import Phase, Timer
 from cuzk.variants import Settings
 
 
@@ -33,18 +36,19 @@ class Ready:
             raise DeviceError("no card", expected="a card that works", got=options.device, hint="use --device cuda")
         device = ",".join(f"cuda:{card.ordinal}" for card in cards)
         settings = variants.apply(Settings(), options.opts, variants.PROOF, device=device)
-        job = read_job(options, timer, progress, on_cards=True)
+        job = read_job(options, settings, timer, progress, on_cards=True)
         return cls(options, settings, job, open_cards(job, cards, options, settings, timer, progress), progress)
 
     def prove(self, timer: Timer, **changes: Any) -> dict[str, Any]:
         """One file to one proof file: `changes` to the first options, as input_file, proof_file, unsafe_randomness.
 
+        A C1 is checked beside the proofs, and no proof file is written of one that does not hold.
         Returns proof, cards and their memory, retries, device seconds by phase; the phases are in `timer`
         """
         options = replace(self.options, **changes)
-        job = read_job(options, timer, self.progress, on_cards=True, held=self.job)
+        job = read_job(options, self.settings, timer, self.progress, on_cards=True, held=self.job)
         scalars = scalars_of(options, job.partitions)
-        with timer.watching_workers():
+        with timer.watching_workers(), _beside(job.check, timer):
             proofs = self.cards.prove(work_of(job, scalars, self.settings, timer), timer, self.progress)
         with timer.phase("write"):
             write_atomically(options.proof_file, proofs)
@@ -53,3 +57,25 @@ class Ready:
     def free(self) -> None:
         """Give all device memory back."""
         self.cards.free()
+
+
+@contextmanager
+def _beside(check: Callable[[], None] | None, timer: Timer) -> Iterator[None]:
+    """Check the input on a thread of its own. What is false there is the error, whatever the proofs met."""
+    if check is None:
+        yield
+        return
+    aside = Phase("beside", timer.now())
+
+    def run() -> None:
+        with timer.within(aside), timer.phase("check_c1"):
+            check()
+
+    with ThreadPoolExecutor(1, thread_name_prefix="check") as pool:
+        future = pool.submit(run)
+        try:
+            yield
+        finally:
+            future.result()
+    for phase in aside.children:
+        timer.span("beside", phase.name, phase.start, phase.seconds)

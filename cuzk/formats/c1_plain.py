@@ -27,7 +27,7 @@ U8 = npt.NDArray[np.uint8]
 
 _HOLE = "d4735e3a265e16ee"  # stands for what was cut out; a text that holds it is left to the strict reader
 _WRAPPED = re.compile(rb'"Phase1Out" ?: ?"')
-_FIRST, _LAST = b"[[{", b"}]]"  # of the list of vanilla proofs
+_FIRST, _BORDER, _LAST = b"[[{", b"}],[{", b"}]]"  # of the list of vanilla proofs
 _LONGEST = 8 << 20  # bytes of one challenge
 _NUMBER = bytes([json_cpu.NUMBER])
 _DIGITS = 1 << 20  # of base64 a task
@@ -113,38 +113,41 @@ def _raw(data: bytes, file: object, prefix: str) -> tuple[RegisteredProof, bytes
     proofs = outer.get("vanilla_proofs")
     if not isinstance(proofs, dict) or proofs.get(proof.vanilla_key) != _HOLE:
         return None
-    text = np.frombuffer(data, np.uint8)[first:last]
-    challenges = _challenges(text, proof, file)
+    challenges = _challenges(data[first:last], proof, file)
     return None if challenges is None else c1_json.to_bincode(outer, file, prefix, False, challenges)
 
 
-def _challenges(text: U8, proof: RegisteredProof, file: object) -> bytes | None:
-    """The bincode bytes of the list of vanilla proofs."""
+def _challenges(body: bytes, proof: RegisteredProof, file: object) -> bytes | None:
+    """The bincode bytes of the list of vanilla proofs, partitions side by side."""
     per, partitions = proof.sector.challenges, proof.partitions
-    start = text[2 : 2 + _LONGEST].tobytes().decode("latin-1")
+    start = body[2 : 2 + _LONGEST].decode("latin-1")
     try:
         _, end = json.JSONDecoder().raw_decode(start)
     except (json.JSONDecodeError, RecursionError, ValueError):
         return None
-    skeleton, numbers = np.empty(len(text), np.uint8), np.empty(len(text) // 2 + 1, np.uint64)
-    length, count = json_cpu.scan(text, skeleton, numbers)
-    one = np.empty(end, np.uint8)
-    own, each = json_cpu.scan(text[2 : 2 + end], one, np.empty(end, np.uint64))
-    if min(length, own) < 0 or count != each * per * partitions:
+    text, own = np.frombuffer(body, np.uint8), np.empty(end, np.uint8)
+    length, each = json_cpu.scan(text[2 : 2 + end], own, np.empty(end, np.uint64))
+    borders = [0, *(found.start() + 2 for found in re.finditer(re.escape(_BORDER), body)), len(body) - 1]
+    if length < 0 or len(borders) != partitions + 1:
         return None
-    challenge = one[:own].tobytes()
-    partition = b"[" + b",".join([challenge] * per) + b"]"
-    if skeleton[:length].tobytes() != b"[" + b",".join([partition] * partitions) + b"]":
-        return None
-    layout = _layout(challenge, start[:end].encode("latin-1"), proof, file)
+    layout = _layout(own[:length].tobytes(), start[:end].encode("latin-1"), proof, file)
     if layout is None or len(layout.offsets) != each:
         return None
     size = len(layout.base)
     out = np.empty((partitions, 8 + per * size), np.uint8)
     out[:, :8] = np.frombuffer(per.to_bytes(8, "little"), np.uint8)
-    placed = numbers[:count].reshape(partitions, per, each)
-    calls = [(row[8:].reshape(per, size), layout.base, values, *layout[1:]) for row, values in zip(out, placed, strict=True)]
-    if not all(workers.run_all(json_cpu.place, calls)):
+    wanted = b"[" + b",".join([own[:length].tobytes()] * per) + b"]"
+
+    def partition(k: int) -> bool:
+        part = text[borders[k] + 1 : borders[k + 1]]
+        skeleton, numbers = np.empty(len(part), np.uint8), np.empty(len(part) // 2 + 1, np.uint64)
+        length, count = json_cpu.scan(part, skeleton, numbers)
+        if length < 0 or count != per * each or skeleton[:length].tobytes() != wanted:
+            return False
+        values = numbers[:count].reshape(per, each)
+        return bool(json_cpu.place(out[k, 8:].reshape(per, size), layout.base, values, layout.offsets, layout.widths))
+
+    if not all(workers.run_all(partition, [(k,) for k in range(partitions)])):
         return None
     return partitions.to_bytes(8, "little") + out.tobytes()
 

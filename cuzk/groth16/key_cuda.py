@@ -30,6 +30,8 @@ from cuzk.msm.rows import point_limbs
 
 
 class _FromFile:
+    folded = False
+
     def __init__(self, key: ProvingKey) -> None:
         self.key = key
 
@@ -104,7 +106,7 @@ class DeviceKey:
                 rows = self.streamed[name][where[POSITIONS[name]].index]
                 self.tails[name] = cuda.upload(card, GROUP[name], rows)
                 self._held.append(self.tails[name].buffer)
-        if "h" in self.points and (h := self.points["h"]).count:
+        if "h" in self.points and (h := self.points["h"]).count and not self.needs.folded:
             # The quotient leaves its coefficients in bit-reversed order.
             pieces = h.size // 16
             arguments = (h.address, pieces, h.count, shape.domain_log2)
@@ -113,7 +115,7 @@ class DeviceKey:
         self.queries = {of: self._keep(Query(card, where[of])) for of in dict.fromkeys(POSITIONS.values())}
         self.quotient: Quotient | None = None
         if shape.domain_log2 >= ntt_kernels.MIN_LOG_PASS:
-            self.quotient = self._keep(Quotient(card, shape.domain_log2, shared=self.needs.shared))
+            self.quotient = self._keep(Quotient(card, shape.domain_log2, shared=self.needs.shared, folded=self.needs.folded))
         self.bitmap = self._keep(card.buffer(max(4 * -(-q.count // 32) for q in self.queries.values())))
         self.scalars = self._keep(card.buffer(max(fr_cuda.BYTES * q.dense for q in self.queries.values())))
         for name, size in self.needs.scratch.items():
@@ -158,10 +160,10 @@ class DeviceKey:
         return self._added(name, sums)
 
     def sum_h(self, coefficients: int) -> U64:
-        """The sum over h. `coefficients`: address of those of the quotient, as it leaves them."""
+        """The sum over h. `coefficients`: address of those of the quotient, as it leaves them, or of its values if folded."""
         sums, job = [], self.msm_h
         if job is not None:
-            if "h" in self.streamed:  # in the order of the file
+            if "h" in self.streamed and not self.needs.folded:  # in the order of the file
                 log_size = self.shape.domain_log2
                 self.scratch.over(ntt_kernels.bit_reverse, 1 << log_size, coefficients, log_size)
             for first, part in self._pieces("h", job.plan.n):

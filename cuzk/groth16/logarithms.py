@@ -12,6 +12,15 @@ over all rows q, Groth16's final rows `input * 0 = 0` among them, and the refere
 
 Columns are made a few stamps at a time, so that besides the weights of the rows only what stays is held.
 
+Folded. On the coset of the points x_q = 7 w^q Z has one value z = 7^m - 1, and h(x_q) = (a b - c)(x_q) / z. With the Lagrange
+polynomials K_q of the coset, at tau, a prover who has the points
+
+    h'_q = K_q Z(tau) / (z delta)  for all q,      l'_j = l_j - C_j Z(tau) / (z delta)  for all j, the inputs' without l_j
+
+needs neither the transforms of c nor the one back to coefficients: the sums of (a b)(x_q) h'_q and of z_j l'_j together are those
+of h and l, since c(tau) = sum of z_j C_j. A proof is the same. As values in Montgomery form are what transforms leave, h' has
+one factor 2^-256 more.
+
 Source  Groth, "On the Size of Pairing-based Non-interactive Arguments" (2016), section 3.2; bellperson src/groth16/generator.rs
         at 0.27.0 for order, density and Lagrange form.
 """
@@ -28,9 +37,9 @@ import numpy.typing as npt
 from cuzk import config, workers
 from cuzk.circuits.template import Shape
 from cuzk.errors import CuzkError, MalformedInput
-from cuzk.field.fr_vector import powers, to_canonical
-from cuzk.field.limbs import FR_BYTES, FR_LIMBS, U64, to_limbs
-from cuzk.field.params import R
+from cuzk.field.fr_vector import powers, scale, to_canonical
+from cuzk.field.limbs import FR_BYTES, FR_LIMBS, FR_RADIX, U64, fr_ints, to_limbs
+from cuzk.field.params import FR_GENERATOR, R
 from cuzk.groth16.crs import Lengths
 from cuzk.kernels import columns_cpu, setup_cpu
 from cuzk.ntt import Domain, lagrange_at
@@ -97,12 +106,12 @@ def _lengths(shape: Shape, of: Densities) -> Lengths:
     return Lengths.of(shape, *(int(np.count_nonzero(density)) for density in of))
 
 
-def memory_need(shape: Shape) -> int:
+def memory_need(shape: Shape, folded: bool = False) -> int:
     """Bytes that a setup holds at its peak: weights of the rows and their transform, or weights, logarithms and some columns."""
     weights, total = FR_BYTES << shape.domain_log2, lengths(shape)
     columns = 3 * FR_BYTES * (shape.num_inputs + shape.prologue.aux_total + _together(shape) * shape.repeated.aux_total)
     held = FR_BYTES * (total.ic + total.l + total.a + total.b) + 2 * shape.num_aux
-    return weights + max(weights, held + columns) + _PROGRAM
+    return weights + max(weights, held + columns, held + weights if folded else 0) + _PROGRAM
 
 
 def _together(shape: Shape) -> int:
@@ -111,15 +120,15 @@ def _together(shape: Shape) -> int:
 
 
 class Logarithms:
-    """The logarithms of h, l, a, b and ic, canonical."""
+    """The logarithms of h, l, a, b and ic, canonical; those of h' and l' if `folded`, the inputs first in l'."""
 
-    def __init__(self, shape: Shape, waste: ToxicWaste, timer: Timer | None = None) -> None:
+    def __init__(self, shape: Shape, waste: ToxicWaste, timer: Timer | None = None, folded: bool = False) -> None:
         """Evaluate every column at tau.
 
         Cost    `memory_need` bytes; phases `lagrange` and `columns`
         Raises  MalformedInput if tau is in the domain or an aux variable is in no row; CuzkError if a polynomial vanishes at tau
         """
-        self.shape, self.waste = shape, waste
+        self.shape, self.waste, self.folded = shape, waste, folded
         self._z = (pow(waste.tau, 1 << shape.domain_log2, R) - 1) % R
         if self._z == 0:
             raise MalformedInput(
@@ -131,9 +140,25 @@ class Logarithms:
         with timer.phase("columns"):
             of = densities(shape)
             self.lengths = total = _lengths(shape, of)
-            self._vectors = {name: zeros((n, FR_LIMBS)) for name, n in (("l", total.l), ("a", total.a), ("b", total.b))}
-            self._vectors["ic"] = np.zeros((total.ic, FR_LIMBS), np.uint64)
+            self._vectors = {"ic": np.zeros((total.ic, FR_LIMBS), np.uint64)}
+            self._vectors |= {name: zeros((self.count(name), FR_LIMBS)) for name in ("l", "a", "b")}
             self._fill(Columns(shape, weights), of)
+        del weights
+        if folded:
+            with timer.phase("lagrange"):
+                values = lagrange_at(Domain(shape.domain_log2), waste.tau * pow(FR_GENERATOR, -1, R) % R)
+                self._vectors["h"] = scale(values, self._share_of_c * pow(FR_RADIX, -2, R) % R, values)
+
+    @property
+    def _share_of_c(self) -> int:
+        """Z(tau) / (z delta)."""
+        on_coset = pow(FR_GENERATOR, 1 << self.shape.domain_log2, R) - 1
+        return self._z * pow(on_coset * self.waste.delta, -1, R) % R
+
+    def count(self, name: str) -> int:
+        """Number of points of h, l, a, b_g1, b_g2 (both are b)."""
+        total = self.lengths.b if name == "b" else self.lengths.vector(name)
+        return total + (1 if name == "h" else self.lengths.ic if name == "l" else 0) * self.folded
 
     def _fill(self, columns: Columns, of: Densities) -> None:
         """All logarithms but those of h, and the checks of what they are made from."""
@@ -155,6 +180,8 @@ class Logarithms:
         self._finish([x[n:] for x in heads], n, dense_a, dense_b, finds)
         self._finish([x[:n] for x in heads], 0, dense_a, dense_b, finds)
         finds.check()
+        if self.folded:
+            self._vectors["l"][:n] = to_limbs((-self._share_of_c * c % R for c in fr_ints(heads[2][:n])), FR_LIMBS)
 
     def _finish(
         self,
@@ -166,9 +193,11 @@ class Logarithms:
     ) -> None:
         """From columns to logarithms, for variables from `first` on; the inputs are a call of their own."""
         waste, n, inputs = self.waste, len(columns[0]), self.shape.num_inputs
-        scale = pow(waste.gamma if first < inputs else waste.delta, -1, R)
-        factors = to_limbs([scale * waste.beta % R, scale * waste.alpha % R, scale], FR_LIMBS)
-        out = self._vectors["ic"] if first < inputs else self._vectors["l"][first - inputs : first - inputs + n]
+        over = pow(waste.gamma if first < inputs else waste.delta, -1, R)
+        fold = self._share_of_c if self.folded and first >= inputs else 0
+        factors = to_limbs([over * waste.beta % R, over * waste.alpha % R, (over - fold) % R], FR_LIMBS)
+        start = first if self.folded else first - inputs
+        out = self._vectors["ic"] if first < inputs else self._vectors["l"][start : start + n]
         pieces = [(i, min(n, i + _PIECE)) for i in range(0, n, _PIECE)]
         calls, starts = [], []
         for density in (dense_a, dense_b):
@@ -195,10 +224,10 @@ class Logarithms:
 
     def scalars(self, name: str, first: int, n: int) -> U64:
         """The logarithms first .. first + n of h, l, a, b_g1, b_g2 or ic, canonical, uint64[n, 4]."""
-        if name != "h":
+        if name != "h" or self.folded:
             return self._vectors[name[0] if name.startswith("b_") else name][first : first + n]
-        scale = self._z * pow(self.waste.delta, -1, R) * pow(self.waste.tau, first, R) % R
-        return to_canonical(powers(self.waste.tau, n, scale))
+        start = self._z * pow(self.waste.delta, -1, R) * pow(self.waste.tau, first, R) % R
+        return to_canonical(powers(self.waste.tau, n, start))
 
 
 class _Finds:

@@ -23,6 +23,8 @@ from cuzk.kernels.tree_cuda import NONE
 from cuzk.msm import cuda_plan, cuda_stream
 from cuzk.msm.cuda import DevicePoints, Selection
 from cuzk.msm.rows import point_limbs
+from cuzk.r1cs.density import densities
+from cuzk.r1cs.packing import aux_is_bit
 
 U32 = npt.NDArray[np.uint32]
 GROUP = dict(VECTORS)
@@ -34,7 +36,9 @@ PAGE = 2 << 20
 
 
 class Load(Protocol):
-    """A source of points: from a file, or made on the card."""
+    """A source of points: from a file, or made on the card. Those of h and l may be `folded`, see `logarithms`."""
+
+    folded: bool
 
     def __call__(self, card: Any, name: str, first: int = 0, count: int | None = None) -> DevicePoints:
         """Points first .. first + count of a vector (all from `first` on, if not given) on a card, in the order of the file."""
@@ -60,11 +64,13 @@ class Positions:
         return self.source.nbytes + self.which.nbytes + self.index.nbytes
 
 
-def positions(shape: Shape, where: Queries) -> dict[str, Positions]:
-    """Those of the queries l, a and b. Cost: 4 bytes a point."""
+def positions(shape: Shape, where: Queries, folded: bool = False) -> dict[str, Positions]:
+    """Those of the queries l (with the inputs first if `folded`), a and b. Cost: 4 bytes a point."""
     every = np.arange(shape.num_inputs, dtype=np.uint32)
+    before = every if folded else every[:0]
+    l_bits, l_elems = (x + np.uint32(len(before)) for x in (where.bit_aux, where.elem_aux))
     return {
-        "l": _positions(where.bit_aux, where.elem_aux, every[:0], shape.num_inputs),
+        "l": _positions(l_bits, l_elems, before, shape.num_inputs),
         "a": _positions(where.bit_a, where.elem_a, every, shape.num_inputs),
         "b": _positions(where.bit_b, where.elem_b, where.b_inputs, shape.num_inputs),
     }
@@ -77,6 +83,56 @@ def _positions(bits: np.ndarray, elems: np.ndarray, inputs: U32, num_inputs: int
     which = np.concatenate([inputs, elem + np.uint32(num_inputs)])
     index = np.concatenate([np.arange(len(inputs), dtype=np.uint32), elems[elem].astype(np.uint32)])
     return Positions(source, which, index)
+
+
+def positions_of(shape: Shape, folded: bool = False) -> dict[str, Positions]:
+    """The same from the shape, a stamp's once for all of them.
+
+    Cost    4 bytes a point, and a second at 32 GiB
+    Spec    positions, with the queries of the shape
+    """
+    a_aux, b_inputs, b_aux = densities(shape)
+    every, first = np.arange(shape.num_inputs, dtype=np.uint32), shape.prologue.aux_total
+    chosen = {
+        "l": (every if folded else every[:0], np.ones(first + shape.repeated.aux_total, np.bool_)),
+        "a": (every, a_aux),
+        "b": (np.flatnonzero(b_inputs).astype(np.uint32), b_aux),
+    }
+    kinds = [aux_is_bit(shape, stage) == 1 for stage in (shape.prologue, shape.repeated)]
+    found = {}
+    for name, (inputs, dense) in chosen.items():
+        stages = [
+            _of_stage(is_bit, dense[start : start + len(is_bit)])
+            for is_bit, start in zip(kinds, (0, first), strict=True)
+            if start == 0 or shape.repeats
+        ]
+        found[name] = _stamped(shape, inputs, stages)
+    return found
+
+
+def _of_stage(is_bit: npt.NDArray[np.bool_], dense: npt.NDArray[np.bool_]) -> Positions:
+    """For the variables of one stage that have points: bit ranks (NONE for elements), element ranks and their points."""
+    rank = np.where(is_bit, np.cumsum(is_bit, dtype=np.uint32), np.cumsum(~is_bit, dtype=np.uint32))[dense] - np.uint32(1)
+    bits = is_bit[dense]
+    return Positions(np.where(bits, rank, np.uint32(NONE)), rank[~bits], np.flatnonzero(~bits).astype(np.uint32))
+
+
+def _stamped(shape: Shape, inputs: U32, stages: list[Positions]) -> Positions:
+    """Positions of the prologue and of all stamps, one after the other behind the inputs."""
+    n, many = len(inputs), [1, shape.repeats]
+    total = n + sum(k * len(x.source) for k, x in zip(many, stages, strict=False))
+    source, which, index = np.full(total, NONE, np.uint32), [inputs], [np.arange(n, dtype=np.uint32)]
+    point, bit, elem = n, 0, shape.num_inputs
+    sizes = [(s.bits, s.elems) for s in (shape.prologue, shape.repeated)]
+    for stage, k, (bits, elems) in zip(stages, many, sizes, strict=False):
+        for _ in range(k):
+            part = source[point : point + len(stage.source)]
+            np.add(stage.source, np.uint32(bit), out=part)
+            part[stage.index] = NONE
+            which.append(stage.which + np.uint32(elem))
+            index.append(stage.index + np.uint32(point))
+            point, bit, elem = point + len(part), bit + bits, elem + elems
+    return Positions(source, np.concatenate(which), np.concatenate(index))
 
 
 @dataclass(frozen=True)
@@ -97,6 +153,7 @@ class Needs:
     fixed: dict[str, int]
     staged: int  # of one partition
     counts: dict[str, int]  # points by vector
+    folded: bool = False  # see `Load`
     streamed: tuple[str, ...] = ()
     shared: bool = False
     slots: int = 1
@@ -193,20 +250,21 @@ def needs(
 def _blank(shape: Shape, held: dict[str, Positions], streamed: tuple[str, ...], shared: bool, making: int, tables: int) -> Needs:
     """What a plan takes without scratch."""
     m = 1 << shape.domain_log2
-    counts = {"h": m - 1} | {name: len(held[of].source) for name, of in POSITIONS.items()}
+    folded = len(held["l"].source) > shape.num_bits + shape.num_elems
+    counts = {"h": m - 1 + folded} | {name: len(held[of].source) for name, of in POSITIONS.items()}
     values = fr_cuda.BYTES * (shape.num_inputs + shape.num_elems)
     small = shape.domain_log2 < ntt_kernels.MIN_LOG_PASS
     fixed = {
         "points": sum(n * point_size(name) for name, n in counts.items() if name not in streamed),
         "tails": sum(len(held[of].which) * point_size(name) for name, of in POSITIONS.items() if name in streamed),
         "positions": sum(p.nbytes for p in held.values()),
-        "transforms": 0 if small else Quotient.table_bytes(shape.domain_log2, shared),
+        "transforms": 0 if small else Quotient.table_bytes(shape.domain_log2, shared, folded),
         "query": max(4 * -(-len(p.source) // 32) + fr_cuda.BYTES * len(p.which) for p in held.values()),
     }
     if tables:
         fixed["shape"] = tables
     staged = 3 * fr_cuda.BYTES * m + values + 4 * -(-shape.num_bits // 32)
-    return Needs(fixed, staged, counts, streamed, shared, making=making)
+    return Needs(fixed, staged, counts, folded, streamed, shared, making=making)
 
 
 def _fitted(to: Needs, held: dict[str, Positions], memory: int, multiprocessors: int, least: int) -> bool:

@@ -17,7 +17,7 @@ from cuzk.circuits.synthesis_cuda import Synthesizer, Tables, hint_bytes, packed
 from cuzk.circuits.template import Shape, Witness
 from cuzk.circuits.witness import Hints
 from cuzk.errors import InternalError
-from cuzk.field import fr_cuda
+from cuzk.field import fr_cuda, fr_vector
 from cuzk.field.limbs import FR_LIMBS, U64
 from cuzk.groth16.key_cuda import DeviceKey
 from cuzk.groth16.keys import VerifyingKey
@@ -175,14 +175,23 @@ class Prover:
         raise InternalError("the witness does not satisfy the circuit", where=str(row), phase="eval_abc")
 
     def _quotient(self, place: Staged) -> None:
-        """h in place of A·z, bit-reversed and canonical."""
+        """h in place of A·z, bit-reversed and canonical; folded, the values of a b on the coset, Montgomery."""
         a, b, c = place.rows
         if self.key.quotient is not None:
+            if self.key.needs.folded:
+                self.key.quotient.product(a.address, b.address, self.key.stream)
+                return
             self.key.quotient.run(a.address, b.address, c.address, self.key.stream)
             return
         # Domains too small for a pass.
         log_size = self.shape.domain_log2
         values = [x.read((1 << log_size, FR_LIMBS), np.uint64) for x in (a, b, c)]
+        if self.key.needs.folded:
+            for x in values[:2]:
+                Domain(log_size).intt(x)
+                Domain(log_size).coset_ntt(x)
+            a.write(fr_vector.mul(values[0], values[1]))
+            return
         h = np.zeros((1 << log_size, FR_LIMBS), np.uint64)
         h[:-1] = quotient(values[0], values[1], values[2], Domain(log_size))
         a.write(np.ascontiguousarray(h[reversal(log_size)]))

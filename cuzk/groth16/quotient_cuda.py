@@ -22,24 +22,28 @@ def _inverse(x: int) -> int:
 class Quotient:
     """h for circuits of one domain size on one card; holds the tables of three kinds of transforms (see `table_bytes`)."""
 
-    def __init__(self, card: Any, log2_size: int, sizes: list[int] | None = None, shared: bool = False) -> None:
-        """With `shared` the large tables are made anew for each of the three kinds, in the same memory."""
+    def __init__(
+        self, card: Any, log2_size: int, sizes: list[int] | None = None, shared: bool = False, folded: bool = False
+    ) -> None:
+        """With `shared` the large tables are made anew for each of the three kinds, in the same memory; `folded`: for `product`
+        alone, which takes two kinds."""
         self.domain = domain = Domain(card, log2_size, sizes, shared)
         m, z = domain.size, pow(FR_GENERATOR, domain.size, R) - 1
         # The last transform leaves plain integers: scalars of the H query.
         try:
             self._to_coset = domain.transform(True, FR_GENERATOR, _inverse(m))
             self._evaluate = domain.transform(False)
-            self._to_scalars = domain.transform(True, _inverse(FR_GENERATOR), _inverse(m * z * FR_RADIX))
+            if not folded:
+                self._to_scalars = domain.transform(True, _inverse(FR_GENERATOR), _inverse(m * z * FR_RADIX))
         except BaseException:
             domain.free()
             raise
 
     @staticmethod
-    def table_bytes(log2_size: int, shared: bool = False) -> int:
+    def table_bytes(log2_size: int, shared: bool = False, folded: bool = False) -> int:
         """Device memory that the tables take, at most."""
-        table = Transform.table_bytes(log2_size)
-        return table + 3 * Transform.small_bytes(log2_size) if shared else 3 * table
+        table, kinds = Transform.table_bytes(log2_size), 2 if folded else 3
+        return table + kinds * Transform.small_bytes(log2_size) if shared else kinds * table
 
     def free(self) -> None:
         """Give the tables back."""
@@ -72,6 +76,7 @@ class Quotient:
         Alias   b is consumed
         Cost    four transforms and m M
         """
-        self.on_coset(a, stream)
-        self.on_coset(b, stream)
+        for transform in (self._to_coset, self._evaluate):  # as in `run`
+            for data in (a, b):
+                transform.run(data, stream)
         launch_over(self.domain.card, kernels.multiply, self.domain.size, stream, a, a, b, self.domain.size)

@@ -30,11 +30,11 @@ class Points:
     """The vectors h, l, a, b_g1 and b_g2 of a reference string, for any card."""
 
     def __init__(self, logarithms: Logarithms, timer: Timer | None = None) -> None:
-        self.logarithms, self._timer = logarithms, timer or Timer()
+        self.logarithms, self.folded, self._timer = logarithms, logarithms.folded, timer or Timer()
 
     def count(self, name: str) -> int:
         """Points of a vector."""
-        return self.logarithms.lengths.vector(name)
+        return self.logarithms.count(name)
 
     def scratch_bytes(self, multiprocessors: int) -> int:
         """Device memory that the making of one vector needs beside its points, at most."""

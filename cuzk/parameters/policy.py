@@ -69,6 +69,7 @@ class Located:
 class Parameters:
     """Checked parameters of one circuit, open for proving: points are read from the file as they are used."""
 
+    folded = False
     held_bytes = 0  # of host memory, until `forget`
 
     def __init__(

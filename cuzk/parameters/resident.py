@@ -1,6 +1,7 @@
 """Development parameters that are made on the cards that use them and kept nowhere: for circuits whose file would be large.
 
-They are the points that `cuzk setup` writes for the same circuit, since the waste is public.
+They are the points that `cuzk setup` writes for the same circuit, since the waste is public, or the same with C folded in
+(`logarithms`), which proofs do not show.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Resident:
     path = None
 
     def __init__(self, located: Located, logarithms: Logarithms) -> None:
-        self.located, self.lengths = located, logarithms.lengths
+        self.located, self.lengths, self.folded = located, logarithms.lengths, logarithms.folded
         self._logarithms: Logarithms | None = logarithms
         key = vk_be(logarithms)
         self.vk = vk.parse(key, error=ParametersError).key
@@ -49,6 +50,7 @@ class Resident:
             "vk": None,
             "accepted_by_chain": False,
             "made_on": "card",
+            "folded": self.folded,
             "vk_digest": self.vk_digest,
         }
 
@@ -88,12 +90,12 @@ def wanted(located: Located, shape: Shape) -> bool:
     return size >= SMALLEST or not development.is_there(shape)
 
 
-def make(located: Located, shape: Shape, progress: Progress, timer: Timer) -> Resident:
-    """The logarithms and the verifying key; the points follow on each card.
+def make(located: Located, shape: Shape, progress: Progress, timer: Timer, folded: bool) -> Resident:
+    """The logarithms and the verifying key; the points follow on each card, `folded` as `logarithms` says.
 
     Raises  ResourceError if the host has too little memory
     """
-    refuse_over(memory_need(shape), config.available_memory(), "available memory", f"making parameters of {shape.name}")
+    refuse_over(memory_need(shape, folded), config.available_memory(), "available memory", f"making parameters of {shape.name}")
     total = lengths(shape)
     progress.line(f"{development.WARNING}: {total.file_bytes / (1 << 30):.2f} GiB of points, made on the card and kept nowhere")
-    return Resident(located, Logarithms(shape, development.choose_waste(shape).secret, timer))
+    return Resident(located, Logarithms(shape, development.choose_waste(shape).secret, timer, folded))

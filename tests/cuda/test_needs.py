@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuzk.circuits.params import parse_size
 from cuzk.errors import ResourceError
+from cuzk.formats import circuit, shapes
+from cuzk.groth16.prove import queries
+from tests.conftest import VECTORS
 
 pytestmark = pytest.mark.usefixtures("compiler")
 
@@ -60,3 +64,20 @@ def test_what_is_too_little_is_refused_with_numbers() -> None:
     assert error.where == "--device-memory" and error.got == f"{16 * GIB} bytes (16.0 GiB)"
     least = int(str(error.expected).split()[2])
     assert plan(least).total <= least
+
+
+@pytest.mark.parametrize("name", ["2KiB", "8MiB", "cubic", "mixed"])
+@pytest.mark.parametrize("folded", [False, True])
+def test_positions_stamp_by_stamp(name: str, folded: bool) -> None:
+    from cuzk.groth16.needs_cuda import positions, positions_of
+
+    if name.endswith("iB"):
+        shape = shapes.load_or_record(parse_size(name))
+    else:
+        shape, _ = circuit.load(VECTORS / "groth16" / name / "circuit.json")
+    want, got = positions(shape, queries(shape), folded), positions_of(shape, folded)
+    assert want.keys() == got.keys()
+    for of in want:
+        for field in ("source", "which", "index"):
+            a, b = getattr(want[of], field), getattr(got[of], field)
+            assert a.dtype == b.dtype and np.array_equal(a, b), (of, field)
