@@ -328,6 +328,24 @@ def proofs(file: str) -> str:
     return text + table(("wall time", "median", "least", "most"), times) + "\n"
 
 
+def on_card(file: str) -> str:
+    """Synthesis on a card: what was compared, device time of its steps, bytes copied."""
+    found = read(file)
+    if found is None:
+        return ""
+    facts_of = found["before"]["facts"]
+    text = f"### Synthesis\n\n{link(file)}, by `{found['command']}`: {facts_of['cards'][0]['name']};"
+    text += f" {', '.join(facts_of['compiler'])}. {len(found['checks'])} checks passed,"
+    text += f" {sum(c['times'] for c in found['checks'])} comparisons of every value.\n\n"
+    rows = []
+    for name, case in found["cases"].items():
+        one = case["partition 0"]
+        steps = [f"{number(one[key]['median'])} ms" for key in ("witness_ms", "rows_ms")]
+        rows.append((name, f"{case['rows']:,}", *steps, f"{one['runs'][0]['bytes_in']:,}", f"{case['taken_bytes']:,}"))
+    heads = ("partition 0 of", "rows", "witness", "A·z, B·z, C·z", "bytes to the card", "bytes of tables there")
+    return text + table(heads, rows) + "\n"
+
+
 def tried() -> str:
     """Every optimisation that was tried."""
     text = "## Tried\n\n[tried.json](measurements/tried.json). Measured when tried, on an EPYC (Zen 4) with two shared\n"
@@ -345,7 +363,7 @@ def render() -> str:
     parts = [INTRO, targets(), *(subject(*item) for item in SUBJECTS.items())]
     parts.append(
         "## On a card\n\nDevice time, by events.\n\n"
-        + "\n".join(filter(None, [*[card(*item) for item in CARDS.items()], proofs("h200-prove.json")]))
+        + "\n".join(filter(None, [*[card(*i) for i in CARDS.items()], on_card("h200-synth.json"), proofs("h200-prove.json")]))
     )
     return "\n".join([*parts, tried()])
 

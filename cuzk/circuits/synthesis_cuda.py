@@ -159,9 +159,9 @@ class Synthesizer:
         """The programs of a stage, phase after phase."""
         stage: Stages = self.tables.stages[name]
         of_stage = ("chain_ptr", "chains", "segments", "ports", "stamps")
-        of_items = ("variants", "levels", "logic", "sums", "words", "copies", "terms", "groups", "solves", "coeffs_mont")
+        of_items = ("variants", "levels", "logic", "sums", "columns", "further", "copies", "products", "terms", "solves")
         tables = [self._address(f"{name} {k}") for k in of_stage] + [self._address(f"item {k}") for k in of_items]
-        hints = self._hint_bits.address, self._hint_elems.address
+        hints = self._address("item coeffs_mont"), self._hint_bits.address, self._hint_elems.address
         witness = to.bits.address, to.values.address, self.shape.num_inputs
         first = 0
         for chains in stage.phases:
@@ -177,7 +177,7 @@ class Synthesizer:
         chosen = self._address(f"{name} pattern_segments")
         blocks = len(stage.pattern_segments), stamps
         launch(self.card, rows_cuda.pattern_rows, blocks, stream, chosen, *place, *tables, *witness)
-        names = ("general_rows", "bit_ptr", "elem_ptr", "const", "bit_terms", "elem_terms")
+        names = ("general_rows", "forms", "bit_ptr", "elem_ptr", "const", "bit_terms", "elem_terms")
         tables = [*(self._address(f"row {k}") for k in names), self._address("item coeffs_mont")]
         chosen = self._address(f"{name} general_segments")
         blocks = len(stage.general_segments), stamps

@@ -4,8 +4,9 @@ The instructions of a variant are cut into items, and the items sorted by *level
 so that all threads of a block share them. All arrays are uint32. Item arrays hold the levels of all variants one after the other;
 a level's header says where each kind starts, and the next header where it ends.
 
-A level runs in three steps, with a barrier behind each: logic, sums, copies and terms; groups; solves. Terms and groups are
-temporary elements: those of the level's terms first, then its groups.
+A level runs in two steps, with a barrier behind each: logic, sums of words, copies and products; then solves. Products add terms
+of linear forms, as soon as their variables are there, to temporary elements; a form that a solve takes is the sum of a few of
+these, or a variable itself. One thread runs several solves in a row where each needs the one before.
 
 The segments of a stage form *chains*: a chain is run by one block, segment after segment; a chain depends on others only in
 earlier *phases*.
@@ -25,22 +26,28 @@ U64 = npt.NDArray[np.uint64]
 # Words of a record.
 VARIANT_WORDS, SEGMENT_WORDS, STAMP_WORDS, LEVEL_WORDS = 16, 8, 8, 8
 # Entries of a variant.
-PORT_BITS, PORT_ELEMS, INPUTS, BITS, ELEMS, FIRST_LEVEL, LEVELS, TEMPS, ROW, ROWS, GENERAL, GENERAL_ROWS, FORM = range(13)
+PORT_BITS, PORT_ELEMS, INPUTS, BITS, ELEMS, FIRST_LEVEL, LEVELS, TEMPS = range(8)
+ROW, ROWS, GENERAL, GENERAL_ROWS, FORM, SHORT_FORMS = range(8, 14)
 # Entries of a segment (its places count within the stamp) and of a stamp (where it starts).
 SEG_VARIANT, SEG_ROW, SEG_BIT, SEG_ELEM, SEG_INPUT, SEG_HINT_BIT, SEG_HINT_ELEM, SEG_PORT = range(8)
 AT_ROW, AT_BIT, AT_ELEM, AT_INPUT, AT_HINT_BIT, AT_HINT_ELEM = range(6)
 # Entries of a level's header.
-LOGIC, SUMS, COPIES, TERMS, GROUPS, SOLVES = range(6)
-KINDS = 6
+LOGIC, SUMS, COPIES, PRODUCTS, SOLVES, MORE = range(6)
+KINDS = 5  # MORE: not 0 in a level that has copies, products, or more logic or sums than a block takes at once
 
-SLOT_BITS = 16  # slots lie below 2^16
-NEGATED = 1 << 16  # with the slot of a summed bit; with the slot that a solve fills
+SLOT_BITS = 15  # slots of bits lie below 2^15
+FLIPPED = 1 << 15  # with the slot of a summed bit that is negated
+NEGATED = 1 << 16  # with the slot that a solve fills
 NO_PRODUCT = 1 << 17  # with that slot: the second factor is one
+LAST = 1 << 18  # with that slot: no further solve in this row
+NEW = 1 << 24  # with the first term of a product: the temporary element starts with it
 IS_SLOT = 1 << 30  # with an operand of a solve: an element slot, no range
 # Flags of a port, beside its index in the stage's bits or elements. (Bit 31 stays free: what tests it is a signed comparison.)
 PORT_IS_ELEM, PORT_OF_PROLOGUE = 1 << 29, 1 << 30
-GROUP = 8  # temporary elements that one thread adds
+RUN = 4  # solves that one thread runs in a row at most
+SHORT = 2  # terms of a linear form in a row that one thread adds; longer ones are shared
 WORDS = 8  # words of a sum come so many at a time, the last ones zeros
+COLUMN_BYTES = 2 * WORDS  # a bit's slots in these words
 
 
 class Copy(IntEnum):
@@ -67,12 +74,13 @@ class Items(NamedTuple):
     variants: U32  # (variants, 16)
     levels: U32  # (levels + 2, 8)
     logic: U32  # (n, 4) slots a | b << 16, c | result << 16; truth table; 0
-    sums: U32  # (n, 8) first result slot, width, constant low and high, end of its words, first word
-    words: U32  # (words, 32) slot, NEGATED where the Boolean is
+    sums: U32  # (n, 4) first result slot | width << 16, constant low and high, first in `further` | count << 24
+    columns: U32  # (n, 32, 4) of each sum: for each bit its slots in up to eight words, two slots a word
+    further: U32  # (m, 32, 4) the same of the words beyond these
     copies: U32  # (n, 4) kind | which << 8 | count << 16, first result slot, source
+    products: U32  # (n, 4) first term as in `terms`, its slot | temporary element << 16; first further term, their count
     terms: U32  # (n, 2) coefficient | kind << 16, slot
-    groups: U32  # (n,) first temporary element | count << 16
-    solves: U32  # (n, 4) P, Q, S: ranges of temporary elements as in groups, or slots of elements; result slot and flags
+    solves: U32  # (n, RUN, 4) P, Q, S: temporary elements as first | count << 16, or a slot; result slot and flags
     coeffs_mont: U64  # (k, 4)
 
 
@@ -95,6 +103,7 @@ class RowItems(NamedTuple):
     patterns: U32  # (patterns, 18) byte offsets into values_mont
     values_mont: U64
     general_rows: U32  # row within the variant
+    forms: U32  # three a general row: those of a variant with few terms first; 3 · row + 0, 1, 2 for A, B, C
     bit_ptr: U32  # (forms + 1,)
     elem_ptr: U32
     const: U32  # (forms,) coefficient, NONE without one

@@ -16,25 +16,29 @@ from cuzk.jit import cuda_kernel, cuda_shared
 from cuzk.kernels.levels import (
     AT_HINT_BIT,
     AT_HINT_ELEM,
+    COLUMN_BYTES,
     COPIES,
     ELEMS,
     FIRST_LEVEL,
-    GROUPS,
+    FLIPPED,
     INPUTS,
     IS_SLOT,
+    LAST,
     LEVELS,
     LOGIC,
+    MORE,
     NEGATED,
+    NEW,
     NO_PRODUCT,
     PORT_ELEMS,
+    PRODUCTS,
+    RUN,
     SEG_HINT_BIT,
     SEG_HINT_ELEM,
     SEG_VARIANT,
     SOLVES,
     SUMS,
     TEMPS,
-    TERMS,
-    WORDS,
     Copy,
     Term,
 )
@@ -59,14 +63,13 @@ from cuzk.kernels.segment_cuda import (
 
 # Shared memory of a block: four blocks a multiprocessor. Shapes that need more are none for a card.
 SHARED = 52 << 10
+_NOTHING = constants([0] * 4)
 _PLAIN_ONE, _ZERO = constants([1] + [0] * (fr.LIMBS - 1)), constants([0] * fr.LIMBS)
 _WARP = warp.SIZE
 _HINT_BITS, _HINT_ELEM = int(Copy.HINT_BITS), int(Copy.HINT_ELEM)
 _CONST, _BIT, _ONE, _MINUS = int(Term.CONST), int(Term.BIT), int(Term.ONE), int(Term.MINUS)
-_WORD_BYTES = 128  # 32 slots
-_load_word_1, _load_word_2, _load_word_3, _load_word_4, _load_word_5, _load_word_6, _load_word_7 = (
-    memory.load(1, constant=True, offset=_WORD_BYTES * k) for k in range(1, 8)
-)
+_ROW_BYTES = 16 * RUN
+_SUM_BYTES = 32 * COLUMN_BYTES
 _ballot, _shared_address, _load, _load_constant = warp.ballot, memory.shared_address, fr.load, fr.load_constant
 _mul, _add, _sub = fr.mul, fr.add, fr.sub
 word_type = numba.uint32
@@ -84,41 +87,43 @@ def _logic_item(held, x):
 
 
 @cuda_shared
-def _column(held, s):
-    """One bit of a word to sum."""
-    return uint32(load_byte(byte_at(held, uint32(s & u0xffff))) ^ uint32(s >> u16))
+def _bit_of(held, s):
+    """One bit of a word to sum, from its slot."""
+    return uint32(load_byte(byte_at(held, uint32(s & uint32(FLIPPED - 1)))) ^ uint32(uint32(s >> uint32(15)) & u1))
 
 
 @cuda_shared
-def _eight_words(held, at, lane):
-    """Words `at` to `at` + 7 · 128 bytes, summed, by one warp: their slots are all asked for before the first is used."""
+def _eight_words(held, x, at, lane):
+    """The sum of eight words, by one warp; x are the slots of this lane's bit, `at` where those of bit 0 stand."""
     total, k = uint64(0), u0
     while k < uint32(32):
-        p = uint64(at + uint64(uint64(uint32(k + lane)) * uint64(4)))
-        s0, s1, s2, s3 = load_static(p), _load_word_1(p), _load_word_2(p), _load_word_3(p)
-        s4, s5, s6, s7 = _load_word_4(p), _load_word_5(p), _load_word_6(p), _load_word_7(p)
-        b0, b1, b2, b3 = _column(held, s0), _column(held, s1), _column(held, s2), _column(held, s3)
-        b4, b5, b6, b7 = _column(held, s4), _column(held, s5), _column(held, s6), _column(held, s7)
+        b0, b1, b2, b3 = _bit_of(held, x[0]), _bit_of(held, x[0] >> u16), _bit_of(held, x[1]), _bit_of(held, x[1] >> u16)
+        b4, b5, b6, b7 = _bit_of(held, x[2]), _bit_of(held, x[2] >> u16), _bit_of(held, x[3]), _bit_of(held, x[3] >> u16)
         part = uint64(uint64(uint64(_ballot(b0)) + uint64(_ballot(b1))) + uint64(uint64(_ballot(b2)) + uint64(_ballot(b3))))
         more = uint64(uint64(uint64(_ballot(b4)) + uint64(_ballot(b5))) + uint64(uint64(_ballot(b6)) + uint64(_ballot(b7))))
         total = uint64(total + uint64(uint64(part + more) << uint64(k)))
         k = uint32(k + uint32(_WARP))
+        if k < uint32(32):  # warps of the simulator are smaller
+            x = load_4_static(record_at(at, uint32(k + lane), COLUMN_BYTES))
     return total
 
 
 @cuda_shared
-def _sum_item(held, x, words, lane):
+def _sum_item(held, x, slots, at, further, lane):
     """The bits of a constant and a sum of words, by one warp."""
-    total = uint64(uint64(x[2]) | uint64(uint64(x[3]) << uint64(32)))
-    w = x[5]
-    while w < x[4]:
-        total = uint64(total + _eight_words(held, record_at(words, w, _WORD_BYTES), lane))
-        w = uint32(w + uint32(WORDS))
+    total = uint64(uint64(x[1]) | uint64(uint64(x[2]) << uint64(32)))
+    total = uint64(total + _eight_words(held, slots, at, lane))
+    k, end = uint32(x[3] & uint32(0xFFFFFF)), uint32(uint32(x[3] & uint32(0xFFFFFF)) + uint32(x[3] >> uint32(24)))
+    while k < end:
+        at = record_at(further, k, _SUM_BYTES)
+        total = uint64(total + _eight_words(held, load_4_static(record_at(at, lane, COLUMN_BYTES)), at, lane))
+        k = uint32(k + u1)
+    first, width = uint32(x[0] & u0xffff), uint32(x[0] >> u16)
     k = u0
-    while k < x[1]:
+    while k < width:
         i = uint32(k + lane)
-        if i < x[1]:
-            store_byte(byte_at(held, uint32(x[0] + i)), uint32(uint64(uint64(total >> uint64(i)) & uint64(1))))
+        if i < width:
+            store_byte(byte_at(held, uint32(first + i)), uint32(uint64(uint64(total >> uint64(i)) & uint64(1))))
         k = uint32(k + uint32(_WARP))
 
 
@@ -143,8 +148,9 @@ def _piece(x, which):
 
 
 @cuda_shared
-def _copy_item(base, held, x, hint_bits, hint_elems, first_bit, first_elem):
+def _copy_item(base, held, x, hints):
     """Hints, and bits of elements."""
+    hint_bits, hint_elems, first_bit, first_elem = hints
     kind, count = uint32(x[0] & uint32(255)), uint32(x[0] >> u16)
     if kind == uint32(_HINT_ELEM):
         found = _load_constant(record_at(hint_elems, uint32(first_elem + x[2]), fr.BYTES))
@@ -165,24 +171,41 @@ def _copy_item(base, held, x, hint_bits, hint_elems, first_bit, first_elem):
 
 
 @cuda_shared
-def _term_item(base, held, x, coeffs):
+def _term(base, held, head, slot, coeffs):
     """The value of a term of a linear form."""
-    kind = uint32(x[0] >> u16)
+    kind = uint32(uint32(head >> u16) & uint32(255))
     if kind == uint32(_ONE):
-        return load_shared(elem_at(base, x[1]))
+        return load_shared(elem_at(base, slot))
     if kind == uint32(_MINUS):
-        return _sub(_ZERO, load_shared(elem_at(base, x[1])))
-    coeff = _load_constant(record_at(coeffs, uint32(x[0] & u0xffff), fr.BYTES))
+        return _sub(_ZERO, load_shared(elem_at(base, slot)))
+    coeff = _load_constant(record_at(coeffs, uint32(head & u0xffff), fr.BYTES))
     if kind == uint32(_CONST):
         return coeff
     if kind == uint32(_BIT):
-        return coeff if load_byte(byte_at(held, x[1])) != u0 else _ZERO
-    return _mul(coeff, load_shared(elem_at(base, x[1])))
+        return coeff if load_byte(byte_at(held, slot)) != u0 else _ZERO
+    return _mul(coeff, load_shared(elem_at(base, slot)))
 
 
 @cuda_shared
-def _range_sum(temps, x):
-    """The sum of a range of temporary elements."""
+def _product_item(base, temps, held, x, terms, coeffs):
+    """A few terms of a linear form, into or onto a temporary element."""
+    value = _term(base, held, x[0], uint32(x[1] & u0xffff), coeffs)
+    k, end = x[2], uint32(x[2] + x[3])
+    while k < end:
+        y = load_2_static(record_at(terms, k, 8))
+        value = _add(value, _term(base, held, y[0], y[1], coeffs))
+        k = uint32(k + u1)
+    to = elem_at(temps, uint32(x[1] >> u16))
+    if uint32(x[0] & uint32(NEW)) == u0:
+        value = _add(value, load_shared(to))
+    store_shared(to, value)
+
+
+@cuda_shared
+def _operand(base, temps, x):
+    """A linear form of a solve: the sum of its temporary elements, or an element itself."""
+    if uint32(x & uint32(IS_SLOT)) != u0:
+        return load_shared(elem_at(base, uint32(x & u0xffff)))
     k, end = uint32(x & u0xffff), uint32(uint32(x & u0xffff) + uint32(x >> u16))
     total = _ZERO
     while k < end:
@@ -192,79 +215,96 @@ def _range_sum(temps, x):
 
 
 @cuda_shared
-def _operand(base, temps, x):
-    """A linear form of a solve: the sum of its temporary elements, or an element itself."""
-    if uint32(x & uint32(IS_SLOT)) != u0:
-        return load_shared(elem_at(base, uint32(x & u0xffff)))
-    return _range_sum(temps, x)
+def _solve_row(base, temps, at, x):
+    """±(P · Q − S) into its slot, solve after solve; x is the first."""
+    left = u1
+    while left != u0:
+        at = uint64(at + uint64(16))
+        following = load_4_static(at)
+        value = _operand(base, temps, x[0])
+        if uint32(x[3] & uint32(NO_PRODUCT)) == u0:
+            value = _mul(value, _operand(base, temps, x[1]))
+        value = _sub(value, _operand(base, temps, x[2]))
+        if uint32(x[3] & uint32(NEGATED)) != u0:
+            value = _sub(_ZERO, value)
+        store_shared(elem_at(base, uint32(x[3] & u0xffff)), value)
+        left = uint32(uint32(x[3] & uint32(LAST)) ^ uint32(LAST))
+        x = following
 
 
 @cuda_shared
-def _solve_item(base, temps, x):
-    """±(P · Q − S) into its slot."""
-    value = _operand(base, temps, x[0])
-    if uint32(x[3] & uint32(NO_PRODUCT)) == u0:
-        value = _mul(value, _operand(base, temps, x[1]))
-    value = _sub(value, _operand(base, temps, x[2]))
-    if uint32(x[3] & uint32(NEGATED)) != u0:
-        value = _sub(_ZERO, value)
-    store_shared(elem_at(base, uint32(x[3] & u0xffff)), value)
-
-
-@cuda_shared
-def _first_step(base, temps, held, here, end, items, thread, summed):
-    """Logic and sums beyond the first of this thread, and terms of a level."""
-    logic, sums, words, terms, coeffs = items
+def _more(base, temps, held, here, end, items, hints, thread, product):
+    """Logic and sums beyond the first of this thread, copies, and products, of which the first is there, of a level."""
+    logic, sums, columns, further, copies, products, terms, coeffs = items
     k = uint32(uint32(here[LOGIC] + thread) + uint32(THREADS))
     while k < end[LOGIC]:
         _logic_item(held, load_4_static(record_at(logic, k, 16)))
         k = uint32(k + uint32(THREADS))
-    k = uint32(here[SUMS] + uint32(thread // uint32(_WARP)))
-    if k < end[SUMS]:
-        _sum_item(held, summed, words, uint32(thread % uint32(_WARP)))
-    k = uint32(k + uint32(THREADS // _WARP))
+    warp, lane = uint32(thread // uint32(_WARP)), uint32(thread % uint32(_WARP))
+    k = uint32(uint32(here[SUMS] + warp) + uint32(THREADS // _WARP))
     while k < end[SUMS]:
-        _sum_item(held, load_8_static(record_at(sums, k, 32)), words, uint32(thread % uint32(_WARP)))
+        at = record_at(columns, k, _SUM_BYTES)
+        slots = load_4_static(record_at(at, lane, COLUMN_BYTES))
+        _sum_item(held, load_4_static(record_at(sums, k, 16)), slots, at, further, lane)
         k = uint32(k + uint32(THREADS // _WARP))
-    k = uint32(here[TERMS] + thread)
-    while k < end[TERMS]:
-        value = _term_item(base, held, load_2_static(record_at(terms, k, 8)), coeffs)
-        store_shared(elem_at(temps, uint32(k - here[TERMS])), value)
+    k = uint32(here[COPIES] + thread)
+    while k < end[COPIES]:
+        _copy_item(base, held, load_4_static(record_at(copies, k, 16)), hints)
+        k = uint32(k + uint32(THREADS))
+    k = uint32(here[PRODUCTS] + thread)
+    if k < end[PRODUCTS]:
+        _product_item(base, temps, held, product, terms, coeffs)
+    k = uint32(k + uint32(THREADS))
+    while k < end[PRODUCTS]:
+        _product_item(base, temps, held, load_4_static(record_at(products, k, 16)), terms, coeffs)
         k = uint32(k + uint32(THREADS))
 
 
 @cuda_shared
-def _later_steps(base, temps, here, end, groups, solves, thread, solved):
-    """Groups and solves of a level; for all threads of the block."""
-    if here[GROUPS] != end[GROUPS]:
-        first, k = uint32(end[TERMS] - here[TERMS]), uint32(here[GROUPS] + thread)
-        while k < end[GROUPS]:
-            value = _range_sum(temps, load_static(word_at(groups, k)))
-            store_shared(elem_at(temps, uint32(first + uint32(k - here[GROUPS]))), value)
-            k = uint32(k + uint32(THREADS))
-        cuda.syncthreads()
+def _second_step(base, temps, here, end, solves, thread, solved):
+    """Solves of a level, those beyond the first of this thread too; for all threads of the block."""
     if here[SOLVES] != end[SOLVES]:
         k = uint32(here[SOLVES] + thread)
         if k < end[SOLVES]:
-            _solve_item(base, temps, solved)
+            _solve_row(base, temps, record_at(solves, k, _ROW_BYTES), solved)
         k = uint32(k + uint32(THREADS))
         while k < end[SOLVES]:
-            _solve_item(base, temps, load_4_static(record_at(solves, k, 16)))
+            at = record_at(solves, k, _ROW_BYTES)
+            _solve_row(base, temps, at, load_4_static(at))
             k = uint32(k + uint32(THREADS))
         cuda.syncthreads()
 
 
 @cuda_shared
-def _first_items(here, logic, sums, solves, thread):
-    """The first items of a level that this thread has, or some behind them."""
-    return (
-        load_4_static(record_at(logic, uint32(here[LOGIC] + thread), 16)),
-        load_8_static(record_at(sums, uint32(here[SUMS] + uint32(thread // uint32(_WARP))), 32)),
-        load_4_static(record_at(solves, uint32(here[SOLVES] + thread), 16)),
-    )
+def _first_items(here, end, logic, sums, columns, products, solves, thread):
+    """The first items of a level that this thread has, zeros where it has none."""
+    mine, summed, slots, product, solved = _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING
+    k = uint32(here[LOGIC] + thread)
+    if k < end[LOGIC]:
+        mine = load_4_static(record_at(logic, k, 16))
+    k = uint32(here[SUMS] + uint32(thread // uint32(_WARP)))
+    if k < end[SUMS]:
+        summed = load_4_static(record_at(sums, k, 16))
+        slots = load_4_static(record_at(record_at(columns, k, _SUM_BYTES), uint32(thread % uint32(_WARP)), COLUMN_BYTES))
+    k = uint32(here[PRODUCTS] + thread)
+    if k < end[PRODUCTS]:
+        product = load_4_static(record_at(products, k, 16))
+    k = uint32(here[SOLVES] + thread)
+    if k < end[SOLVES]:
+        solved = load_4_static(record_at(solves, k, _ROW_BYTES))
+    return mine, summed, slots, product, solved
 
 
-@cuda_kernel(threads=THREADS, dynamic_shared=SHARED)
+@cuda_shared
+def _headers(heads, levels, first, count, thread):
+    """The headers of `count` levels from `first` on into shared memory."""
+    k = thread
+    while k < count:
+        store_shared(elem_at(heads, k), load_8_static(record_at(levels, uint32(first + k), 32)))
+        k = uint32(k + uint32(THREADS))
+
+
+@cuda_kernel(threads=THREADS, blocks=3, dynamic_shared=SHARED)
 def run_chains(
     first_chain,
     chain_ptr,
@@ -276,10 +316,11 @@ def run_chains(
     levels,
     logic,
     sums,
-    words,
+    columns,
+    further,
     copies,
+    products,
     terms,
-    groups,
     solves,
     coeffs,
     hint_bits,
@@ -294,12 +335,13 @@ def run_chains(
             Fr[inputs + elements]
     Domain  Montgomery
     Alias   bits, values: read where earlier phases or this chain wrote, written where this chain's segments stand
-    Cost    a table lookup for each bit; for each solve its terms, at most 1 M each, and 1 M; a level takes two barriers or so
+    Cost    a table lookup for each bit; for each solve its terms, at most 1 M each, and 1 M; one or two barriers a level
     """
     shared = cuda.shared.array(0, word_type)
     base = _shared_address(shared)
     thread = uint32(cuda.threadIdx.x)
-    items = logic, sums, words, terms, coeffs
+    items = logic, sums, columns, further, copies, products, terms, coeffs
+    warp, lane = uint32(thread // uint32(_WARP)), uint32(thread % uint32(_WARP))
     stamp = load_8_static(record_at(stamps, uint32(cuda.blockIdx.y), 32))
     chain = uint32(uint32(first_chain) + uint32(cuda.blockIdx.x))
     c, end = load_static(word_at(chain_ptr, chain)), load_static(word_at(chain_ptr, uint32(chain + u1)))
@@ -308,32 +350,32 @@ def run_chains(
         variant = load_8_static(record_at(variants, segment[SEG_VARIANT], 64))
         elems = uint32(uint32(u1 + variant[PORT_ELEMS]) + uint32(variant[INPUTS] + variant[ELEMS]))
         temps = elem_at(base, elems)
-        room = uint32(elems + variant[TEMPS])
+        # Headers come from shared memory: what all threads load from afar, all wait for at once.
+        heads, count = elem_at(temps, variant[TEMPS]), uint32(variant[LEVELS] + u1)
+        room = uint32(uint32(uint32(elems + variant[TEMPS]) + count) + u1)
+        _headers(heads, levels, variant[FIRST_LEVEL], uint32(count + u1), thread)
         held = bits_base(base, room, variant, segment, stamp)
         gather_ports(base, held, variant, segment, stamp, ports, bits, values, inputs, thread)
-        level = variant[FIRST_LEVEL]
-        last = uint32(level + variant[LEVELS])
-        here, following = load_8_static(record_at(levels, level, 32)), load_8_static(record_at(levels, uint32(level + u1), 32))
-        mine, summed, solved = _first_items(here, logic, sums, solves, thread)
+        first_bit = uint32(stamp[AT_HINT_BIT] + segment[SEG_HINT_BIT])
+        hints = hint_bits, hint_elems, first_bit, uint32(stamp[AT_HINT_ELEM] + segment[SEG_HINT_ELEM])
         cuda.syncthreads()
-        while level < last:
+        here, following, level = load_shared(heads), load_shared(elem_at(heads, u1)), u1
+        mine, summed, slots, product, solved = _first_items(here, following, logic, sums, columns, products, solves, thread)
+        while level < count:
             # What the next level starts with is on its way during this one.
-            ahead = load_8_static(record_at(levels, uint32(level + uint32(2)), 32))
-            then = _first_items(following, logic, sums, solves, thread)
+            after = load_shared(elem_at(heads, uint32(level + u1)))
+            then = _first_items(following, after, logic, sums, columns, products, solves, thread)
             if uint32(here[LOGIC] + thread) < following[LOGIC]:
                 _logic_item(held, mine)
-            k = uint32(here[COPIES] + thread)
-            first_bit = uint32(stamp[AT_HINT_BIT] + segment[SEG_HINT_BIT])
-            first_elem = uint32(stamp[AT_HINT_ELEM] + segment[SEG_HINT_ELEM])
-            while k < following[COPIES]:
-                x = load_4_static(record_at(copies, k, 16))
-                _copy_item(base, held, x, hint_bits, hint_elems, first_bit, first_elem)
-                k = uint32(k + uint32(THREADS))
-            _first_step(base, temps, held, here, following, items, thread, summed)
+            k = uint32(here[SUMS] + warp)
+            if k < following[SUMS]:
+                _sum_item(held, summed, slots, record_at(columns, k, _SUM_BYTES), further, lane)
+            if here[MORE] != u0:
+                _more(base, temps, held, here, following, items, hints, thread, product)
             cuda.syncthreads()
-            _later_steps(base, temps, here, following, groups, solves, thread, solved)
-            here, following = following, ahead
-            mine, summed, solved = then
+            _second_step(base, temps, here, following, solves, thread, solved)
+            here, following = following, after
+            mine, summed, slots, product, solved = then
             level = uint32(level + u1)
         give_own(base, room, variant, segment, stamp, bits, values, inputs, thread)
         cuda.syncthreads()

@@ -25,6 +25,7 @@ from cuzk.kernels.levels import (
     ROWS,
     SEG_ROW,
     SEG_VARIANT,
+    SHORT_FORMS,
 )
 from cuzk.kernels.program_cuda import SHARED
 from cuzk.kernels.segment_cuda import (
@@ -115,20 +116,20 @@ def pattern_rows(chosen, segments, ports, stamps, variants, rows, patterns, patt
 
 
 @cuda_shared
-def _bit_terms(held, terms, first, end, coeffs, total):
-    """`total` plus the coefficients of every LANES-th term whose bit is set."""
+def _bit_terms(held, terms, first, end, step, coeffs, total):
+    """`total` plus the coefficients of every `step`-th term whose bit is set."""
     k = first
     while k < end:
         x = load_static(word_at(terms, k))
         if load_byte(byte_at(held, uint32(x & u0xffff))) != u0:
             total = _add(total, _load_constant(record_at(coeffs, uint32(x >> u16), fr.BYTES)))
-        k = uint32(k + uint32(LANES))
+        k = uint32(k + uint32(step))
     return total
 
 
 @cuda_shared
-def _elem_terms(base, terms, first, end, coeffs, total):
-    """`total` plus every LANES-th element times its coefficient."""
+def _elem_terms(base, terms, first, end, step, coeffs, total):
+    """`total` plus every `step`-th element times its coefficient."""
     k = first
     while k < end:
         x = load_static(word_at(terms, k))
@@ -139,21 +140,21 @@ def _elem_terms(base, terms, first, end, coeffs, total):
             total = _sub(total, value)
         else:
             total = _add(total, _mul(_load_constant(record_at(coeffs, coeff, fr.BYTES)), value))
-        k = uint32(k + uint32(LANES))
+        k = uint32(k + uint32(step))
     return total
 
 
 @cuda_shared
-def _part(base, held, form, lane, tables):
-    """A lane's part of a linear form: the constant, and every LANES-th of its terms."""
+def _part(base, held, form, lane, lanes, tables):
+    """A lane's part of a linear form: every `lanes`-th of its terms, the constant with the first lane's."""
     bit_ptr, elem_ptr, const, bit_terms, elem_terms, coeffs = tables
     total, coeff = _ZERO, load_static(word_at(const, form))
+    first, end = load_static(word_at(bit_ptr, form)), load_static(word_at(bit_ptr, uint32(form + u1)))
+    start, stop = load_static(word_at(elem_ptr, form)), load_static(word_at(elem_ptr, uint32(form + u1)))
     if (lane == u0) & (coeff != uint32(NONE)):
         total = _load_constant(record_at(coeffs, coeff, fr.BYTES))
-    first, end = load_static(word_at(bit_ptr, form)), load_static(word_at(bit_ptr, uint32(form + u1)))
-    total = _bit_terms(held, bit_terms, uint32(first + lane), end, coeffs, total)
-    first, end = load_static(word_at(elem_ptr, form)), load_static(word_at(elem_ptr, uint32(form + u1)))
-    return _elem_terms(base, elem_terms, uint32(first + lane), end, coeffs, total)
+    total = _bit_terms(held, bit_terms, uint32(first + lane), end, lanes, coeffs, total)
+    return _elem_terms(base, elem_terms, uint32(start + lane), stop, lanes, coeffs, total)
 
 
 @cuda_shared
@@ -166,6 +167,20 @@ def _joined(parts, thread):
     return total
 
 
+@cuda_shared
+def _give(a, b, c, rows, form, to, value):
+    """The value of form `form` of those of general rows to its row of A·z, B·z or C·z."""
+    which = uint32(form // uint32(3))
+    row = load_static(word_at(rows, which))
+    which = uint32(form - uint32(which * uint32(3)))
+    out = uint64(a)
+    if which == u1:
+        out = uint64(b)
+    if which == uint32(2):
+        out = uint64(c)
+    _store(record_at(out, uint32(to + row), fr.BYTES), value)
+
+
 @cuda_kernel(threads=THREADS, dynamic_shared=SHARED)
 def general_rows(
     chosen,
@@ -174,6 +189,7 @@ def general_rows(
     stamps,
     variants,
     rows,
+    forms,
     bit_ptr,
     elem_ptr,
     const,
@@ -187,7 +203,7 @@ def general_rows(
     b,
     c,
 ):
-    """All other rows of segment chosen[blockIdx.x] in stamp blockIdx.y, LANES threads a linear form.
+    """All other rows of segment chosen[blockIdx.x] in stamp blockIdx.y, a thread a linear form of few terms, LANES one of many.
 
     Shape   tables as `levels.RowItems`; bits packed; values Fr[inputs + elements]; a, b, c Fr[·]
     Domain  Montgomery
@@ -208,22 +224,22 @@ def general_rows(
     gather_own_elems(base, variant, segment, stamp, values, inputs, thread)
     cuda.syncthreads()
     tables = bit_ptr, elem_ptr, const, bit_terms, elem_terms, coeffs
-    lane, to = uint32(thread % uint32(LANES)), uint32(stamp[AT_ROW] + segment[SEG_ROW])
-    first, n = u0, uint32(places[GENERAL_ROWS - 8] * uint32(3))
-    while first < n:
-        i = uint32(first + uint32(thread // uint32(LANES)))
+    to, mine = uint32(stamp[AT_ROW] + segment[SEG_ROW]), word_at(rows, places[GENERAL - 8])
+    order, first = word_at(forms, uint32(places[GENERAL - 8] * uint32(3))), places[FORM - 8]
+    short, n = places[SHORT_FORMS - 8], uint32(places[GENERAL_ROWS - 8] * uint32(3))
+    i = thread
+    while i < short:
+        f = load_static(word_at(order, i))
+        _give(a, b, c, mine, f, to, _part(base, held, uint32(first + f), u0, u1, tables))
+        i = uint32(i + uint32(THREADS))
+    lane = uint32(thread % uint32(LANES))
+    while short < n:
+        i, f = uint32(short + uint32(thread // uint32(LANES))), u0
         if i < n:
-            store_shared(elem_at(parts, thread), _part(base, held, uint32(places[FORM - 8] + i), lane, tables))
+            f = load_static(word_at(order, i))
+            store_shared(elem_at(parts, thread), _part(base, held, uint32(first + f), lane, uint32(LANES), tables))
         cuda.syncthreads()
         if (i < n) & (lane == u0):
-            which = uint32(i // uint32(3))
-            row = load_static(word_at(rows, uint32(places[GENERAL - 8] + which)))
-            which = uint32(i - uint32(which * uint32(3)))
-            out = uint64(a)
-            if which == u1:
-                out = uint64(b)
-            if which == uint32(2):
-                out = uint64(c)
-            _store(record_at(out, uint32(to + row), fr.BYTES), _joined(parts, thread))
+            _give(a, b, c, mine, f, to, _joined(parts, thread))
         cuda.syncthreads()
-        first = uint32(first + uint32(THREADS // LANES))
+        short = uint32(short + uint32(THREADS // LANES))

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cuzk.circuits.template import COEFF_MINUS_ONE, COEFF_ONE, INDEX_MASK, PROLOGUE_BIT, STAGE_ELEM, TAG_SHIFT, Shape, Stage
+from cuzk.cuda import warp
 from cuzk.field import fr_cuda
 from cuzk.kernels import levels as form
 from cuzk.kernels.flat import FIRST_BIT, FIRST_ELEM, I64, U16, Code, Placed
-from cuzk.kernels.levels import GROUP, IS_SLOT, KINDS, NEGATED, NO_PRODUCT, NONE, U32, WORDS, Copy, Items, RowItems, Stages, Term
+from cuzk.kernels.levels import (
+    FLIPPED,
+    IS_SLOT,
+    KINDS,
+    LAST,
+    NEGATED,
+    NEW,
+    NO_PRODUCT,
+    NONE,
+    RUN,
+    SHORT,
+    U32,
+    WORDS,
+    Copy,
+    Items,
+    RowItems,
+    Stages,
+    Term,
+)
 from cuzk.kernels.program_cuda import SHARED
 from cuzk.kernels.rows_cuda import PATTERN_SHARED
 from cuzk.kernels.segment_cuda import PAD, THREADS
@@ -59,7 +79,8 @@ def _fit(packed: Packed, made: list[_Variant]) -> bool:
     bits = PAD + FIRST_BIT + variants.port_bits + variants.bits
     ports = fr_cuda.BYTES * (FIRST_ELEM + variants.port_elems)
     temps = np.maximum(THREADS, [one.temps for one in made])  # those of a level; parts of forms in rows
-    own = fr_cuda.BYTES * (variants.inputs + variants.elems + temps)
+    heads = np.array([one.levels + 2 for one in made])
+    own = fr_cuda.BYTES * (variants.inputs + variants.elems + temps + heads)
     return bool((bits + ports <= PATTERN_SHARED).all() and (bits + ports + own <= SHARED).all())
 
 
@@ -75,12 +96,19 @@ class _Variant:
         self.bit_level = [0] * (self.bit + int(variants.bits[v]))
         self.elem_level = [0] * (self.elem + int(variants.elems[v]))
         self.hint_bit = self.hint_elem = 0
-        self.words: list[I64] = [np.zeros((0, 32), np.int64)]
+        self.columns: list[I64] = []  # of each sum
+        self.further: list[I64] = []
         # Of each kind: levels of its items, and the items.
         self.of: list[list[int]] = [[] for _ in range(KINDS)]
         self.made: list[list[Any]] = [[] for _ in range(KINDS)]
+        self.temps = 0
+        self.terms: list[tuple[int, int]] = []  # of products, beyond the first of each
+        self.started: set[int] = set()
+        self.rows: list[list[tuple[int, ...]]] = []  # solves that follow one another
+        self.row_of: dict[int, int] = {}  # of each slot that a solve fills
         self._walk()
-        self._solves()
+        self.made[form.SOLVES] = [_padded(row) for row in self.made[form.SOLVES]]
+        self.levels = max((max(x) for x in self.of if x), default=0)
 
     def _walk(self) -> None:
         program, v, variants = self.packed.tables.program, self.v, self.packed.tables.variants
@@ -135,13 +163,16 @@ class _Variant:
         first += int(self.packed.tables.variants.sum_word[self.v])
         slots = self.packed.tables.program.sum_slots[first : first + words].reshape(-1).tolist()
         level = 1 + max((self.bit_level[s] for s in slots), default=0)
-        at = sum(len(w) for w in self.words)
-        count = -(-words // WORDS) * WORDS
         mask = self.packed.tables.program.sum_masks[first : first + words, None]
-        negated = (mask >> np.arange(32, dtype=np.uint32) & 1).astype(np.int64) * NEGATED
-        self.words.append(np.zeros((count, 32), np.int64))
-        self.words[-1][:words] = np.array(slots, np.int64).reshape(-1, 32) | negated
-        self._add(form.SUMS, level, (self.bit, width, low, high, at + count, at, 0, 0))
+        flipped = (mask >> np.arange(32, dtype=np.uint32) & 1).astype(np.int64) * FLIPPED
+        padded = np.zeros((max(1, -(-words // WORDS)) * WORDS, 32), np.int64)
+        padded[:words] = np.array(slots, np.int64).reshape(-1, 32) | flipped
+        blocks = padded.reshape(-1, WORDS, 32).transpose(0, 2, 1)  # of eight words the slots of each bit
+        blocks = blocks[:, :, 0::2] | blocks[:, :, 1::2] << 16
+        further = len(self.further) | len(blocks) - 1 << 24
+        self._add(form.SUMS, level, (self.bit | width << 16, low, high, further, len(self.columns)))
+        self.columns.append(blocks[0])
+        self.further += list(blocks[1:])
         self._new_bits(level, width)
 
     def _bits(self, level: int, kind: Copy, n: int, source: int) -> None:
@@ -152,58 +183,58 @@ class _Variant:
             self._new_bits(level, count)
 
     def _solve(self, is_input: bool, first: int, negate: int) -> None:
-        forms = self.packed.tables.forms
-        bits = forms.bit_slot[forms.bit_ptr[first] : forms.bit_ptr[first + 3]].tolist()
-        elems = forms.elem_slot[forms.elem_ptr[first] : forms.elem_ptr[first + 3]].tolist()
-        level = 1 + max([self.bit_level[s] for s in bits] + [self.elem_level[s] for s in elems], default=0)
+        """A solve, in a row with what made its last variable where it can follow at once."""
+        three = [self._terms(first + k) for k in range(3)]
+        alone = three[1] == [(COEFF_ONE | Term.CONST << 16, 0)]
+        if alone:
+            three[1] = []
+        elements = {t[0][1] for t in three if _is_element(t)}
+        newest = max((self._level(term) for t in three for term in t), default=0)
+        late = {slot for slot in elements if self.elem_level[slot] == newest}
+        sums = [t for t in three if not _is_element(t)]
+        rows = {self.row_of.get(slot, -1) for slot in late}
+        row = rows.pop() if len(rows) == 1 else -1
+        level = newest
+        waits = any(self._level(term) == newest for t in sums for term in t)
+        if row < 0 or waits or len(self.rows[row]) == RUN or self.rows[row][-1][3] & 0xFFFF not in late:
+            level, row = newest + 1, len(self.rows)
+            self.rows.append([])
+            self._add(form.SOLVES, level, self.rows[row])
+        operands = [t[0][1] | IS_SLOT if _is_element(t) else self._sum_of(t) for t in three]
         slot = self.input if is_input else self.elem
         if is_input:
             self.input += 1
         else:
             self.elem += 1
-        self.elem_level[slot] = level
-        self._add(form.SOLVES, level, (first, slot | (NEGATED if negate else 0)))
+        self.rows[row].append((*operands, slot | (NEGATED if negate else 0) | (NO_PRODUCT if alone else 0)))
+        self.elem_level[slot], self.row_of[slot] = level, row
 
-    def _solves(self) -> None:
-        """Terms and groups of the forms of solves, level after level; the solves themselves refer to them then."""
-        self.levels = max((max(x) for x in self.of if x), default=0)
-        by_level: list[list[tuple[int, int]]] = [[] for _ in range(self.levels + 1)]
-        for at, item in zip(self.of[form.SOLVES], self.made[form.SOLVES], strict=True):
-            by_level[at].append(item)
-        self.of[form.SOLVES], self.made[form.SOLVES] = [], []
-        self.temps = 0
-        for level, solves in enumerate(by_level):
-            forms = [[self._terms(first + k) for k in range(3)] for first, _ in solves]
-            alone = [three[1] == [(COEFF_ONE | Term.CONST << 16, 0)] for three in forms]
-            for three, one in zip(forms, alone, strict=True):
-                if one:
-                    three[1] = []
-            count = sum(len(t) for three in forms for t in three if not _is_element(t))
-            groups: list[int] = []
-            at = 0
-            for (_, target), three, one in zip(solves, forms, alone, strict=True):
-                operands = []
-                for t in three:
-                    if _is_element(t):
-                        operands.append(t[0][1] | IS_SLOT)
-                        continue
-                    operands.append(self._range(at, len(t), count, groups))
-                    at += len(t)
-                    for term in t:
-                        self._add(form.TERMS, level, term)
-                self._add(form.SOLVES, level, (*operands, target | (NO_PRODUCT if one else 0)))
-            for group in groups:
-                self._add(form.GROUPS, level, group)
-            self.temps = max(self.temps, count + len(groups))
+    def _level(self, term: tuple[int, int]) -> int:
+        """The level in which the variable of a term is made."""
+        kind, slot = term[0] >> 16, term[1]
+        return 0 if kind == Term.CONST else self.bit_level[slot] if kind == Term.BIT else self.elem_level[slot]
 
-    @staticmethod
-    def _range(first: int, n: int, terms: int, groups: list[int]) -> int:
-        """Where the summands of a form stand: its terms, or groups of them if they are many."""
-        if n <= GROUP:
-            return first | n << 16
-        at = terms + len(groups)
-        groups += [k | min(GROUP, first + n - k) << 16 for k in range(first, first + n, GROUP)]
-        return at | (terms + len(groups) - at) << 16
+    def _sum_of(self, terms: list[tuple[int, int]]) -> int:
+        """Products that add terms, each as soon as it can be, to a few temporary elements. Returns which these are."""
+        by_level: dict[int, list[tuple[int, int]]] = {}
+        for term in terms:
+            by_level.setdefault(self._level(term), []).append(term)
+        most = max((len(t) for t in by_level.values()), default=0)
+        parts = math.isqrt(most) if most > 16 else min(len(terms), 2) if len(by_level) > 1 else -(-most // 2)
+        first, at = self.temps, 0
+        self.temps += parts
+        for level in sorted(by_level):
+            mine: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
+            for term in by_level[level]:
+                mine[at % parts].append(term)
+                at += 1
+            for part, ((head, slot), *more) in ((k, t) for k, t in enumerate(mine) if t):
+                new = 0 if part in self.started else NEW
+                self.started.add(part)
+                self._add(form.PRODUCTS, level + 1, (head | new, slot | first + part << 16, len(self.terms), len(more)))
+                self.terms += more
+        self.started.clear()
+        return first | parts << 16
 
     def _terms(self, number: int) -> list[tuple[int, int]]:
         """Terms of a form as items."""
@@ -221,7 +252,7 @@ class _Variant:
     def cost(self) -> int:
         """Cycles of a block that runs it, very roughly: they decide what runs beside what, and no value."""
         levels = [len(set(of)) for of in self.of]
-        return 4000 + 200 * self.levels + 400 * levels[form.SUMS] + 900 * levels[form.SOLVES] + 1300 * levels[form.GROUPS]
+        return 5000 + 400 * self.levels + 1000 * levels[form.SUMS] + 1300 * levels[form.PRODUCTS] + 4000 * levels[form.SOLVES]
 
     def sorted(self, kind: int, words: int) -> tuple[I64, I64]:
         """The items of a kind by level, and how many each level from 1 on has."""
@@ -240,43 +271,53 @@ def _is_element(terms: list[tuple[int, int]]) -> bool:
     return len(terms) == 1 and terms[0][0] >> 16 == Term.ONE
 
 
-_WORDS = (5, 8, 4, 2, 1, 4)
+def _padded(row: list[tuple[int, ...]]) -> list[int]:
+    """A row of solves with its end marked, and nothing behind."""
+    flat = [x for solve in row for x in solve]
+    flat[-1] |= LAST
+    return flat + [0] * (4 * RUN - len(flat))
+
+
+_WORDS = (5, 5, 4, 4, 4 * RUN)
 
 
 def _items(packed: Packed, made: list[_Variant]) -> Items:
     parts: list[list[I64]] = [[] for _ in range(KINDS)]
     heads: list[I64] = []
-    end, words = np.zeros(KINDS, np.int64), 0
+    columns: list[I64] = [np.zeros((0, 32, WORDS // 2), np.int64)]
+    end, further, terms = np.zeros(KINDS, np.int64), 0, 0
     for one in made:
         counts = np.zeros((one.levels, KINDS), np.int64)
         for kind, width in enumerate(_WORDS):
             items, counts[:, kind] = one.sorted(kind, width)
             if kind == form.SUMS:
-                items[:, 4:6] += words
+                columns += [one.columns[k][None] for k in items[:, 4].tolist()]
+                items = items[:, :4] + np.array([0, 0, 0, further])
+            if kind == form.PRODUCTS:
+                items[:, 2] += terms
             parts[kind].append(items)
-        heads.append(end + np.cumsum(counts, axis=0) - counts)
+        full = (counts[:, form.LOGIC] > THREADS) | (counts[:, form.SUMS] > THREADS // warp.SIZE)
+        more = full | counts[:, [form.COPIES, form.PRODUCTS]].any(axis=1)
+        heads.append(np.column_stack([end + np.cumsum(counts, axis=0) - counts, more]))
         end = end + counts.sum(axis=0)
-        words += sum(len(w) for w in one.words)
-    levels = np.concatenate([*heads, [end] * 2])
-    logic, sums, copies, terms, groups, solves = (np.concatenate(p) for p in parts)
+        further += len(one.further)
+        terms += len(one.terms)
+    levels = np.concatenate([*heads, [[*end, 0]] * 2])
+    logic, sums, copies, products, solves = (np.concatenate(p) for p in parts)
     slots = np.stack([logic[:, 0] | logic[:, 1] << 16, logic[:, 2] | logic[:, 4] << 16, logic[:, 3], 0 * logic[:, 3]], axis=1)
     return Items(
         _variants(packed, made),
-        np.pad(levels, ((0, 0), (0, form.LEVEL_WORDS - KINDS))).astype(np.uint32),
-        _read_ahead(slots),
-        _read_ahead(sums),
-        np.concatenate([w for one in made for w in one.words]).astype(np.uint32),
+        np.pad(levels, ((0, 0), (0, form.LEVEL_WORDS - KINDS - 1))).astype(np.uint32),
+        slots.astype(np.uint32),
+        sums.astype(np.uint32),
+        np.concatenate(columns).astype(np.uint32),
+        np.array([block for one in made for block in one.further], np.uint32).reshape(-1, 32, WORDS // 2),
         copies.astype(np.uint32),
-        terms.astype(np.uint32),
-        groups.reshape(-1).astype(np.uint32),
-        _read_ahead(solves),
+        products.astype(np.uint32),
+        np.array([term for one in made for term in one.terms], np.uint32).reshape(-1, 2),
+        np.pad(solves, ((0, 1), (0, 0))).astype(np.uint32),  # threads read a solve ahead
         packed.tables.forms.coeffs_mont,
     )
-
-
-def _read_ahead(items: I64) -> U32:
-    """With room behind them: threads load the first items of a level before they know whether they have one."""
-    return np.pad(items, ((0, THREADS), (0, 0))).astype(np.uint32)
 
 
 def _variants(packed: Packed, made: list[_Variant]) -> U32:
@@ -297,6 +338,7 @@ def _variants(packed: Packed, made: list[_Variant]) -> U32:
         (form.GENERAL, variants.general),
         (form.GENERAL_ROWS, variants.general_end - variants.general),
         (form.FORM, variants.form),
+        (form.SHORT_FORMS, np.array([int((_terms_of(packed, v) <= SHORT).sum()) for v in range(len(made))])),
     ):
         table[:, entry] = column
     return table
@@ -337,12 +379,30 @@ def _rows(packed: Packed) -> RowItems:
         rows.patterns.astype(np.uint32) * np.uint32(fr_cuda.BYTES),
         rows.values_mont,
         rows.general_rows.astype(np.uint32),
+        _by_length(packed),
         forms.bit_ptr.astype(np.uint32),
         forms.elem_ptr.astype(np.uint32),
         np.where(forms.const < 0, NONE, forms.const).astype(np.uint32),
         _joint(forms.bit_slot, forms.bit_coeff),
         _joint(forms.elem_slot, forms.elem_coeff),
     )
+
+
+def _terms_of(packed: Packed, v: int) -> I64:
+    """How many terms each form of a variant's general rows has."""
+    variants, forms = packed.tables.variants, packed.tables.forms
+    first, n = variants.form[v], 3 * (variants.general_end[v] - variants.general[v])
+    bits, elems = (np.diff(p[first : first + n + 1]) for p in (forms.bit_ptr, forms.elem_ptr))
+    return np.asarray(bits + elems)
+
+
+def _by_length(packed: Packed) -> U32:
+    """Forms of the general rows of each variant, those with few terms first, then the longest."""
+    orders = []
+    for v in range(len(packed.tables.variants.form)):
+        n = _terms_of(packed, v)
+        orders.append(np.lexsort((-n, n > SHORT)))
+    return np.concatenate(orders).astype(np.uint32)
 
 
 def _joint(slot: U32, coeff: U16) -> U32:

@@ -24,11 +24,11 @@ class Walk:
         self.bits = np.full(first_bit + facts[form.BITS], -1)
         self.elems = np.full(first_elem + facts[form.INPUTS] + facts[form.ELEMS], -1)
         self.bits[:first_bit], self.elems[:first_elem] = 0, 0
-        self.temps = facts[form.TEMPS]
+        self.temps = np.full(facts[form.TEMPS], -1)
         for k in range(facts[form.LEVELS]):
             here, end = items.levels[facts[form.FIRST_LEVEL] + k : facts[form.FIRST_LEVEL] + k + 2].tolist()
             self.level(k + 1, [slice(here[kind], end[kind]) for kind in range(form.KINDS)])
-        assert (self.bits >= 0).all() and (self.elems >= 0).all()
+        assert all((made >= 0).all() for made in (self.bits, self.elems, self.temps))
 
     def known(self, of: np.ndarray, slots: np.ndarray, now: int) -> None:
         assert ((of[slots] >= 0) & (of[slots] < now)).all()
@@ -38,21 +38,17 @@ class Walk:
         of[slots] = now
 
     def level(self, now: int, of: list[slice]) -> None:
-        logic, sums, copies, terms, groups, solves = (
-            array[s].astype(np.int64)
-            for array, s in zip(
-                (self.items.logic, self.items.sums, self.items.copies, self.items.terms, self.items.groups, self.items.solves),
-                of,
-                strict=True,
-            )
-        )
+        arrays = self.items.logic, self.items.sums, self.items.copies, self.items.products, self.items.solves
+        logic, sums, copies, products, solves = (array[s].astype(np.int64) for array, s in zip(arrays, of, strict=True))
         for slots in (logic[:, 0] & 0xFFFF, logic[:, 0] >> 16, logic[:, 1] & 0xFFFF):
             self.known(self.bits, slots, now)
         new_bits = [logic[:, 1] >> 16]
-        for first, width, _, _, end, word, *_ in sums.tolist():
-            assert (end - word) % form.WORDS == 0
-            self.known(self.bits, self.items.words[word:end].reshape(-1).astype(np.int64) & 0xFFFF, now)
-            new_bits.append(np.arange(first, first + width))
+        for (head, _, _, more), columns in zip(sums.tolist(), self.items.columns[of[form.SUMS]], strict=True):
+            first, count = more & 0xFFFFFF, more >> 24
+            for block in (columns, *self.items.further[first : first + count]):
+                slots = np.concatenate([block & 0x7FFF, block >> 16 & 0x7FFF], axis=None).astype(np.int64)
+                self.known(self.bits, slots, now)
+            new_bits.append(np.arange(head & 0xFFFF, (head & 0xFFFF) + (head >> 16)))
         new_elems = []
         for head, first, source, _ in copies.tolist():
             if head & 255 == Copy.HINT_ELEM:
@@ -62,26 +58,45 @@ class Walk:
                 self.known(self.elems, np.array([source]), now)
             assert 0 < head >> 16 <= 32
             new_bits.append(np.arange(first, first + (head >> 16)))
-        for head, slot in terms.tolist():
-            if head >> 16 != Term.CONST:
-                self.known(self.bits if head >> 16 == Term.BIT else self.elems, np.array([slot]), now)
-        whole = len(terms) + len(groups)
-        assert whole <= self.temps
-        assert all((g & 0xFFFF) + (g >> 16) <= len(terms) and 0 < g >> 16 <= form.GROUP for g in groups.tolist())
-        for *operands, target in solves.tolist():
-            for x in operands:
-                if x & form.IS_SLOT:
-                    self.known(self.elems, np.array([x & 0xFFFF]), now)
-                else:
-                    assert (x & 0xFFFF) + (x >> 16) <= whole
-            new_elems.append(np.array([target & 0xFFFF]))
+        self.products(products, now)
+        for row in solves.reshape(-1, form.RUN, 4).tolist():
+            new_elems += self.row(row, now)
         self.made(self.bits, np.concatenate(new_bits), now)
         self.made(self.elems, np.concatenate([np.zeros(0, np.int64), *new_elems]), now)
+
+    def products(self, products: np.ndarray, now: int) -> None:
+        written = []
+        for head, target, first, count in products.tolist():
+            further = [(a, b) for a, b in self.items.terms[first : first + count].tolist()]
+            for term, slot in [(head & ~form.NEW, target & 0xFFFF), *further]:
+                if term >> 16 != Term.CONST:
+                    self.known(self.bits if term >> 16 == Term.BIT else self.elems, np.array([slot]), now)
+            assert (self.temps[target >> 16] < 0) == bool(head & form.NEW)
+            self.temps[target >> 16] = now
+            written.append(target >> 16)
+        assert len(set(written)) == len(written)
+
+    def row(self, row: list[list[int]], now: int) -> list[np.ndarray]:
+        """The solves of one thread, each of which may use those before it."""
+        made: list[int] = []
+        for *operands, target in row:
+            for x in operands:
+                if x & form.IS_SLOT:
+                    assert x & 0xFFFF in made or 0 <= self.elems[x & 0xFFFF] < now
+                else:
+                    assert (self.temps[x & 0xFFFF : (x & 0xFFFF) + (x >> 16)] >= 0).all()
+            made.append(target & 0xFFFF)
+            if target & form.LAST:
+                return [np.array(made)]
+        raise AssertionError("a row of solves without an end")
 
 
 def check(shape: Shape) -> None:
     found = level(shape)
     assert found is not None
+    rows, facts = found.rows, found.items.variants
+    for first, count, short in facts[:, [form.GENERAL, form.GENERAL_ROWS, form.SHORT_FORMS]].tolist():
+        assert sorted(rows.forms[3 * first : 3 * (first + count)].tolist()) == list(range(3 * count)) and short <= 3 * count
     for v in range(len(found.items.variants)):
         Walk(found.items, v)
     for array in (*found.items, *found.rows, *found.prologue[:-1], *found.repeated[:-1]):
