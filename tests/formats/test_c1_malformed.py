@@ -222,7 +222,7 @@ WRAPPER = [
     ("SectorNum", None, "wrong type", "an integer", "null"),
     ("Phase1Out", None, "wrong type", "base64", "null"),
     ("Phase1Out", [], "wrong type", "base64", "list"),
-    ("Phase1Out", "", "invalid JSON", "JSON", "Expecting value"),
+    ("Phase1Out", "", "invalid JSON", "JSON", "nothing"),
     ("Phase1Out", "e30=", "missing key", "registered_proof", "object"),
     ("Phase1Out", "e30", "invalid base64", "padding", "3 characters"),
     ("Phase1Out", "e31=", "invalid base64", "padding", "last bits"),
