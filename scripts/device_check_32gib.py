@@ -188,29 +188,36 @@ class Checks(device_check_prove.Checks):
     def points(self) -> None:
         """The sampled points against the CPU's multiples, three of each also against plain integers."""
         from cuzk.field.limbs import fp_ints, from_limbs
+        from cuzk.groth16.needs_cuda import GROUP
         from cuzk.groth16.setup import GENERATORS
+        from cuzk.msm import cuda
         from cuzk.msm.fixed_base import FixedBase
         from cuzk.spec import curve
 
         key, log_size = self.cards.provers[0].key, self.job.shape.domain_log2
         bases = {group: FixedBase(group, base, 1 << 10) for group, base in GENERATORS.items()}
         for name, (chosen, scalars) in self.expected.items():
-            points = key.points[name]
-            want = bases[points.curve].multiples(scalars)
+            streamed, curve_name = key.streamed.get(name), GROUP[name]
+            count = key.needs.counts[name]
+            want = bases[curve_name].multiples(scalars)
             plain = {0, len(chosen) // 2, len(chosen) - 1}
             for k, i in enumerate(chosen):
-                at = int(f"{i:0{log_size}b}"[::-1], 2) if name == "h" and log_size and not key.needs.folded else i
-                got = points.part(at, 1).read()[0]
+                if streamed is not None:  # on the host, coordinates below 2 p
+                    with cuda.upload(self.card, curve_name, streamed[i : i + 1]).buffer as held:
+                        got = cuda.DevicePoints(curve_name, held, 1).read()[0]
+                else:
+                    at = int(f"{i:0{log_size}b}"[::-1], 2) if name == "h" and log_size and not key.needs.folded else i
+                    got = key.points[name].part(at, 1).read()[0]
                 if not np.array_equal(got, want[k]):
                     fail(f"point {i} of {name} is not the CPU's")
                 if k in plain:
-                    group = curve.G1 if points.curve == "g1" else curve.G2
+                    group = curve.G1 if curve_name == "g1" else curve.G2
                     point = group.mul(group.generator, from_limbs(scalars[k : k + 1])[0])
-                    x, y = point or ((0, 0), (0, 0)) if points.curve == "g2" else point or (0, 0)
-                    coordinates = [*x, *y] if points.curve == "g2" else [x, y]
+                    x, y = point or ((0, 0), (0, 0)) if curve_name == "g2" else point or (0, 0)
+                    coordinates = [*x, *y] if curve_name == "g2" else [x, y]
                     if fp_ints(got.reshape(-1, 6)) != coordinates:
                         fail(f"point {i} of {name} is not that of plain integers")
-            self.passed(f"{name}: {len(chosen)} of {points.count} points as the CPU makes them")
+            self.passed(f"{name}: {len(chosen)} of {count} points as the CPU makes them")
 
     def write_randomness(self) -> None:
         """r and s of every partition, the same in every run."""
@@ -282,7 +289,11 @@ class Checks(device_check_prove.Checks):
         most = max(facts["taken"], self.found["memory"]["opening: most taken"])
         host = peak_rss()
         self.found["memory"] |= {"taken": most, "host peak": host, "taken / predicted": round(most / facts["predicted"], 4)}
-        self.found["memory"]["page-locked"] = pinned = 0 if self.cards.synthesize else self.cards.buffers.nbytes
+        pinned = facts["host_points"] + (0 if self.cards.synthesize else self.cards.buffers.nbytes)
+        self.found["memory"] |= {
+            "page-locked": pinned,
+            "plan": {key: facts[key] for key in ("streamed", "shared_tables", "slots")},
+        }
         say(f"device memory: predicted {facts['predicted']}, taken {most}: {most / facts['predicted']:.4f}")
         say(f"host memory: peak {host / (1 << 30):.2f} GiB resident, {pinned / (1 << 30):.2f} GiB page-locked (in it or not)")
         if abs(most / facts["predicted"] - 1) > MEMORY_ERROR:
@@ -364,7 +375,7 @@ def main() -> None:
     options = arguments()
     with tempfile.TemporaryDirectory() as name:
         os.environ.setdefault("CUZK_CACHE_DIR", str(Path(name) / "cache"))
-        from scripts.device_check_ntt import machine
+        from cuzk.bench.cuda_measure import machine
 
         run = Checks(options, Path(name))
         run.found |= {"command": " ".join(sys.argv), "before": machine(), "passed": False, "cpus": os.cpu_count()}

@@ -28,8 +28,10 @@ import numpy.typing as npt
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from cuzk import config, device
+from cuzk.bench import cuda_measure
+from cuzk.bench.cuda_measure import machine
+from cuzk.bench.cuda_points import GROUPS, known_points, multiple, positions, random_bitmap, random_scalars, skewed_scalars
 from cuzk.cuda import compiler, offline
-from cuzk.curve import g1, g2
 from cuzk.field.coordinates_cuda import FIELDS
 from cuzk.field.limbs import FR_LIMBS, U64, to_limbs
 from cuzk.field.params import R
@@ -37,12 +39,7 @@ from cuzk.kernels import tree_cuda
 from cuzk.msm import cuda, cuda_plan, cuda_stream, fixed_base_cuda, pippenger
 from cuzk.msm.cuda_scratch import Trees, combined
 from cuzk.msm.rows import point_limbs, rows_from_mont
-from scripts.device_check_ntt import machine
 
-GROUPS = {"g1": g1.GROUP, "g2": g2.GROUP}
-GENERATORS = {"g1": g1.GENERATOR, "g2": g2.GENERATOR}
-FACTOR = pow(5, 123, R)  # M = FACTOR · generator: no small multiples among the points
-CHUNK = 1 << 18
 START = time.perf_counter()
 U32 = npt.NDArray[np.uint32]
 
@@ -55,47 +52,6 @@ def say(text: str) -> None:
 def fail(text: str) -> None:
     """A check that does not hold ends the run."""
     raise SystemExit(f"FAILED: {text}")
-
-
-def in_chunks(n: int, work: Callable[[int, int], Any]) -> list[Any]:
-    """work(first, count) over pieces of CHUNK, on all cores."""
-    with ThreadPoolExecutor(config.thread_count()) as pool:
-        return list(pool.map(lambda first: work(first, min(CHUNK, n - first)), range(0, n, CHUNK)))
-
-
-def random_scalars(n: int, seed: int, bits: int) -> tuple[U64, int]:
-    """Scalars below 2^bits and below r, uint64[n, 4], and the sum of (i + 1) a_i."""
-    out = np.empty((n, FR_LIMBS), np.uint64)
-
-    def fill(first: int, count: int) -> None:
-        words = np.random.Generator(np.random.SFC64([seed, first])).integers(0, 1 << 64, (count, FR_LIMBS), np.uint64)
-        words[:, -1] %= np.uint64(R >> 192)
-        for j in range(FR_LIMBS):
-            words[:, j] &= np.uint64((1 << min(64, max(0, bits - 64 * j))) - 1)
-        out[first : first + count] = words
-
-    in_chunks(n, fill)
-    return out, dot_positions(out)
-
-
-def dot_positions(scalars: U64) -> int:
-    """The sum of (i + 1) a_i as an integer: exact in float64, since sums of a piece stay below 2^52."""
-    halves = scalars.view(np.uint16).reshape(len(scalars), 16)
-
-    def dot(first: int, count: int) -> int:
-        piece = halves[first : first + count].astype(np.float64)
-        inner = np.arange(1, count + 1, dtype=np.float64) @ piece
-        outer = piece.sum(axis=0)
-        return sum((int(inner[j]) + first * int(outer[j])) << (16 * j) for j in range(16))
-
-    return sum(in_chunks(len(scalars), dot))
-
-
-def positions(n: int) -> U64:
-    """1, 2, … n as scalars."""
-    out = np.zeros((n, FR_LIMBS), np.uint64)
-    out[:, 0] = np.arange(1, n + 1, dtype=np.uint64)
-    return out
 
 
 class Checks:
@@ -114,14 +70,9 @@ class Checks:
         self.found["checks"].append({"what": what, "times": times})
         say(f"ok: {what}" + (f", {times} times" if times > 1 else ""))
 
-    def multiple(self, curve: str, factor: int) -> U64:
-        """factor · M."""
-        point: U64 = GROUPS[curve].mul(GENERATORS[curve], factor * FACTOR % R)
-        return point
-
     def expect(self, curve: str, got: U64, factor: int, what: str) -> None:
         """End the run unless got = factor · M."""
-        if not np.array_equal(got, self.multiple(curve, factor)):
+        if not np.array_equal(got, multiple(curve, factor)):
             fail(what)
 
     def compile_all(self) -> None:
@@ -135,21 +86,13 @@ class Checks:
         self.found["kernels"] = {key: self.card.resources(kernel) for key, kernel in wanted.items()}
         for curve in GROUPS:  # compiled for the CPU
             combined(curve, np.zeros((1, 2 * point_limbs(curve)), np.uint64), [0])
-            self.multiple(curve, 3)
+            multiple(curve, 3)
         say(f"{len(wanted)} kernels in {time.perf_counter() - begun:.1f} s: {json.dumps(self.found['kernels'])}")
 
     def timed(self, name: str, work: Callable[[Any], Any], runs: int, after: Callable[[], Any] = lambda: None) -> float:
         """Median device time of work(mark), wall time of it and after(), noted, and the phases of one more run."""
-        device_ms, wall_ms = [], []
-        for _ in range(runs):
-            self.scratch.synchronize()
-            begun = time.perf_counter()
-            first, last = self.card.event().record(self.scratch.stream), self.card.event()
-            work(lambda _: None)
-            last.record(self.scratch.stream)
-            after()
-            device_ms.append(last.milliseconds_since(first))
-            wall_ms.append(1e3 * (time.perf_counter() - begun))
+        timing = cuda_measure.timed(self.card, self.scratch.stream, lambda: work(lambda _: None), runs, after)
+        device_ms, wall_ms = ([1e3 * s for s in seconds] for seconds in timing)
         marks: list[tuple[str, Any]] = []
         work(lambda phase: marks.append((phase, self.card.event().record(self.scratch.stream))))
         after()
@@ -180,32 +123,12 @@ class Checks:
         return held.part(0, n)
 
     def make(self, curve: str, n: int) -> cuda.DevicePoints:
-        """The points of `points`, by fixed-base multiples, timed; a toy's on the host."""
-        if config.cuda_simulated():
-            return cuda.upload(
-                self.card, curve, GROUPS[curve].mul_each(np.tile(self.multiple(curve, 1), (n, 1)), range(1, n + 1))
-            )
+        """The points of `points`, by fixed-base multiples, timed."""
         begun = time.perf_counter()
-        base = fixed_base_cuda.FixedBase(self.scratch, curve, self.multiple(curve, 1), n)
-        self.scratch.synchronize()
-        table = time.perf_counter() - begun
-        scalars = self.card.upload(positions(n))
-        made = cuda.DevicePoints(curve, self.card.buffer(n * point_limbs(curve) * 8), n)
-        first, last = self.card.event().record(self.scratch.stream), self.card.event()
-        base.multiples_into(made, scalars.address, n)
-        ms = last.record(self.scratch.stream).milliseconds_since(first)
-        scalars.free()
-        for i in [0, 1, 2, n // 2, n - 2, n - 1, *(random.Random(n).randrange(n) for _ in range(10))]:
-            i = max(0, i)
-            self.expect(curve, made.part(i, 1).read()[0], i + 1, f"{curve} multiple {i + 1} of {n}")
-        self.found["rates"][f"{curve} multiples of one point, {n}"] = {
-            "ms": ms,
-            "ns each": 1e6 * ms / n,
-            "table_ms": 1e3 * table,
-            "c": base.c,
-        }
-        self.passed(f"{curve} multiples of one point, {n}: 16 samples; {ms:.1f} ms, table {1e3 * table:.0f} ms, c = {base.c}")
-        self.scratch.free()
+        made = known_points(self.scratch, curve, n)
+        ms = 1e3 * (time.perf_counter() - begun)
+        self.found["rates"][f"{curve} multiples of one point, {n}"] = {"ms": ms, "ns each": 1e6 * ms / n}
+        self.passed(f"{curve} multiples of one point, {n}: samples; {ms:.1f} ms with the table")
         return made
 
     def plan(self, curve: str, n: int, **more: Any) -> cuda_plan.Plan:
@@ -220,7 +143,7 @@ class Checks:
         draw = random.Random(3)
         most, bits = max(sizes), self.options.bit_length
         multiples = [draw.choice([0, 1, -1, 1, 2, draw.randrange(5), draw.randrange(-40, 40)]) for _ in range(most)]
-        rows = np.stack([self.multiple(curve, m) for m in range(-40, 41)])
+        rows = np.stack([multiple(curve, m) for m in range(-40, 41)])
         points = cuda.upload(self.card, curve, np.ascontiguousarray(rows[np.array(multiples) + 40]))
         kinds: dict[str, Callable[[int], int]] = {
             "random": lambda k: draw.randrange(min(R, 1 << bits)),
@@ -266,18 +189,7 @@ class Checks:
         """Half 0 and half 1, one value often, one value everywhere: against random scalars of the same size."""
         points, bits = self.points("g1", n), self.options.bit_length
         job = cuda.Msm(self.scratch, self.plan("g1", n))
-        host, total = random_scalars(n, 9, bits)
-        often = min(n, 1 << 20)
-        value = pow(7, 99, R) % (1 << bits)
-        limbs = to_limbs([value], FR_LIMBS)[0]
-        cases = {"half 0, half 1": (np.zeros_like(host), (n // 2) ** 2)}
-        cases["half 0, half 1"][0][0::2, 0] = 1  # positions 1, 3, 5, …
-        mixed = host.copy()
-        mixed[:often] = limbs
-        head = dot_positions(np.ascontiguousarray(host[:often]))
-        cases["one value often"] = mixed, total - head + value * (often * (often + 1) // 2)
-        cases["one value everywhere"] = np.tile(limbs, (n, 1)), value * (n * (n + 1) // 2)
-        for kind, (scalars_host, factor) in cases.items():
+        for kind, (scalars_host, factor) in skewed_scalars(n, bits).items():
             with self.card.upload(np.ascontiguousarray(scalars_host)) as scalars:
                 name = f"g1 MSM {label(n)}, {kind}"
                 self.expect("g1", job.run(points, scalars.address), factor, name)
@@ -288,16 +200,7 @@ class Checks:
     def selection(self, curve: str, n: int, runs: int) -> None:
         """The sum of the points that a random bitmap selects."""
         points = self.points(curve, n)
-        words = np.random.Generator(np.random.SFC64(n)).integers(0, 1 << 32, -(-n // 32), np.uint32)
-        if n % 32:
-            words[-1] &= np.uint32((1 << (n % 32)) - 1)
-
-        def chosen_positions(first: int, count: int) -> int:
-            bits = np.unpackbits(words[first // 32 : -(-(first + count) // 32)].view(np.uint8), bitorder="little")[:count]
-            found = np.flatnonzero(bits)
-            return int(found.sum()) + (first + 1) * len(found)
-
-        factor, chosen = sum(in_chunks(n, chosen_positions)), int(np.bitwise_count(words).sum())
+        words, chosen, factor = random_bitmap(n)
         job = cuda.Selection(self.scratch, curve)
         name = f"{curve} bit sum {label(n)}, {chosen} points"
         with self.card.upload(words) as bits:
@@ -388,7 +291,7 @@ class Checks:
         made = cuda.DevicePoints("g1", self.card.buffer(n * cut.windows * 96), n * cut.windows)
         with self.card.upload(positions(n)) as scalars:
             for w in range(cut.windows):
-                base = fixed_base_cuda.FixedBase(self.scratch, "g1", self.multiple("g1", 1 << (cut.c * w)), n)
+                base = fixed_base_cuda.FixedBase(self.scratch, "g1", multiple("g1", 1 << (cut.c * w)), n)
                 base.multiples_into(made.part(n * w, n), scalars.address, n)
                 self.scratch.synchronize()
         scalars_host, total = random_scalars(n, 12, self.options.bit_length)

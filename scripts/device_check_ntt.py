@@ -10,11 +10,10 @@ at a point of odd order 627 in Fr* is such a sum too, and there a b − c = h (x
 from __future__ import annotations
 
 import argparse
+import functools
 import json
-import platform
 import random
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -26,15 +25,16 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from cuzk import config, device
+from cuzk import device
+from cuzk.bench import cuda_field, cuda_measure, measure
+from cuzk.bench.cuda_measure import machine
 from cuzk.cuda import compiler
-from cuzk.field.limbs import FP_LIMBS, FP_RADIX, FR_LIMBS, FR_RADIX, U64, fp_mont, fr_ints, fr_mont, from_limbs
-from cuzk.field.params import FR_GENERATOR, P, R, omega
+from cuzk.field.limbs import FR_LIMBS, FR_RADIX, U64, fr_ints, fr_mont, from_limbs
+from cuzk.field.params import FR_GENERATOR, R, omega
 from cuzk.groth16.quotient_cuda import Quotient
 from cuzk.kernels import ntt_cuda as kernels
 from cuzk.kernels import ntt_radix8_cuda as radix8
-from cuzk.kernels import rates_cuda, vector_cuda
-from cuzk.kernels.launch import launch, launch_over
+from cuzk.kernels.launch import launch_over
 from cuzk.ntt_cuda import Domain, Transform, reversal
 from cuzk.spec import groth16 as spec_groth16
 from cuzk.spec import ntt as spec
@@ -57,21 +57,7 @@ def fail(text: str) -> None:
 
 def random_elements(count: int, seed: int) -> U64:
     """Elements below 2^254 < r, uint64[count, 4]."""
-    out = np.random.Generator(np.random.SFC64(seed)).integers(0, 1 << 64, (count, FR_LIMBS), np.uint64)
-    out[:, -1] &= np.uint64((1 << 62) - 1)
-    return out
-
-
-def class_sums(array: U64, classes: int) -> list[int]:
-    """Sums of the elements whose index is 0, 1, … modulo `classes`, as integers."""
-    words = array.view(np.uint32).reshape(len(array), 8)
-    whole = len(words) // classes * classes
-    total = np.zeros((classes, 8), np.uint64)
-    for start in range(0, whole, classes << 12):  # pieces that stay in cache
-        piece = words[start : min(start + (classes << 12), whole)]
-        total += piece.reshape(-1, classes, 8).sum(axis=0, dtype=np.uint64)
-    total[: len(words) - whole] += words[whole:]
-    return [sum(int(v) << (32 * i) for i, v in enumerate(row)) for row in total]
+    return measure.random_words((count, FR_LIMBS), seed)
 
 
 def at_multiples(sums: list[int], inverse: bool) -> list[int]:
@@ -83,7 +69,7 @@ def at_multiples(sums: list[int], inverse: bool) -> list[int]:
 def at_odd_point(array: U64) -> tuple[int, int]:
     """The polynomial with these coefficients at a point of order 627, and the point."""
     x = pow(FR_GENERATOR, (R - 1) // ODD_ORDER, R)
-    return sum(s * pow(x, i, R) for i, s in enumerate(class_sums(array, ODD_ORDER))) % R, x
+    return sum(s * pow(x, i, R) for i, s in enumerate(measure.class_sums(array, ODD_ORDER))) % R, x
 
 
 def below_r(array: U64) -> bool:
@@ -115,22 +101,12 @@ class Checks:
 
     def differences(self, a: Any, b: Any, size: int) -> int:
         """Pieces of 16 bytes that differ between two buffers."""
-        with self.card.upload(np.zeros(4, np.uint32)) as out:
-            launch_over(
-                self.card, vector_cuda.count_differences, size // 16, self.stream, out.address, a.address, b.address, size // 16
-            )
-            self.stream.synchronize()
-            return int(out.read(1, np.uint32)[0])
+        return cuda_measure.differences(self.card, self.stream, a.address, b.address, size)
 
-    def median_ms(self, name: str, work: Callable[[], None], runs: int = 7, per: int = 1) -> float:
+    def median_ms(self, name: str, work: Callable[[], None], runs: int = 7) -> float:
         """Median device time of some work, noted."""
         work()
-        times = []
-        for _ in range(runs):
-            start, end = self.card.event().record(self.stream), self.card.event()
-            work()
-            end.record(self.stream)
-            times.append(end.milliseconds_since(start) / per)
+        times = [1e3 * s for s in cuda_measure.timed(self.card, self.stream, work, runs).device]
         self.found["times_ms"][name] = {"median": statistics.median(times), "min": min(times), "max": max(times), "runs": runs}
         say(f"{name}: {statistics.median(times):.4f} ms ({min(times):.4f}–{max(times):.4f})")
         return statistics.median(times)
@@ -147,38 +123,15 @@ class Checks:
 
     def rates(self, rounds: int) -> None:
         """Products a second, and that they are right."""
-        for field, p, encode, limbs, radix in (("fp", P, fp_mont, FP_LIMBS, FP_RADIX), ("fr", R, fr_mont, FR_LIMBS, FR_RADIX)):
-            kernel = getattr(rates_cuda, f"{field}_products")
-            blocks = 16 * self.card.multiprocessors if rounds > 100 else 1
-            draw = random.Random(1)
-            values = [draw.randrange(p) for _ in range(64)] * (2 * kernel.threads * blocks // 64)
-            data = encode(values)
-            buffer = self.card.upload(data)
+        for field in cuda_field.FIELDS:
+            job = cuda_field.Products(self.card, self.stream, field, 0 if rounds > 100 else 1)
             for _ in range(self.repeat):
-                buffer.write(data)
-                launch(self.card, kernel, blocks, self.stream, buffer.address, 3)
-                self.stream.synchronize()
-                got = buffer.read((len(values), limbs), np.uint64)
-                unradix = pow(radix, -1, p)
-                for i in (0, 2, 62, len(values) - 2):
-                    a, b = values[i], values[i + 1]
-                    c, d = b, a
-                    for _ in range(3):
-                        a, c = a * b % p, c * d % p
-                        b, d = b * a % p, d * c % p
-                    want = [a * c % p, b * d % p]
-                    if [x * unradix % p for x in from_limbs(got[i : i + 2])] != want:
-                        fail(f"{field} products of thread {i // 2}")
-                if not (got.reshape(-1, 64, limbs) == got[:64]).all():
-                    fail(f"{field} products differ between blocks")
+                job.checked()
             self.passed(f"{field} products", self.repeat)
-            ms = self.median_ms(
-                f"{field} products", lambda b=buffer, k=kernel, n=blocks: launch(self.card, k, n, self.stream, b.address, rounds)
-            )
-            products = kernel.threads * blocks * (rounds * rates_cuda.PRODUCTS + 2)
-            self.found["rates"][f"{field}_products_per_ns"] = rate = products / max(ms, 1e-9) / 1e6
+            ms = self.median_ms(f"{field} products", functools.partial(job.run, rounds))
+            self.found["rates"][f"{field}_products_per_ns"] = rate = job.products(rounds) / max(ms, 1e-9) / 1e6
             say(f"{field} products: {rate:.2f} G/s")
-            buffer.free()
+            job.buffer.free()
 
     def small(self, largest: int) -> None:
         """All sizes up to 2^largest and the four transforms against plain integers."""
@@ -222,7 +175,7 @@ class Checks:
         inverse_m = pow(m, -1, R)
         want = [
             x * inverse_m * pow(FR_GENERATOR, j * (m // CLASSES), R) % R
-            for j, x in enumerate(at_multiples(class_sums(host, CLASSES), True))
+            for j, x in enumerate(at_multiples(measure.class_sums(host, CLASSES), True))
         ]
         got = from_limbs(self.read(data, CLASSES))
         if got != [want[j] for j in reversal(6)]:
@@ -253,7 +206,7 @@ class Checks:
             elif original is not None and self.differences(data, original, 32 * m):
                 fail(f"forward transform of 2^{log_size} is not the same every time")
         # The input was in bit-reversed order: its first 64 are the coefficients at multiples of m/64.
-        sums = [x * inverse_m % R for x in at_multiples(class_sums(values, CLASSES), True)]
+        sums = [x * inverse_m % R for x in at_multiples(measure.class_sums(values, CLASSES), True)]
         if [sums[j] for j in reversal(6)] != from_limbs(host[:CLASSES]) or not below_r(values):
             fail(f"forward transform of 2^{log_size}: sums over all values")
         self.passed(f"forward transform of 2^{log_size}, dense, every value in a sum", self.repeat)
@@ -366,25 +319,6 @@ class Checks:
         finally:
             for (name, place), kernel in originals.items():
                 getattr(radix8, name)[place] = kernel
-
-
-def machine() -> dict[str, Any]:
-    """Card, driver, clocks, versions."""
-    query = "name,driver_version,uuid,clocks.sm,clocks.mem,clocks.max.sm,temperature.gpu,power.draw,pstate"
-    try:
-        smi = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True
-        ).stdout
-    except OSError:
-        smi = ""
-    tools = [] if config.cuda_simulated() else list(compiler.versions())
-    return {
-        "facts": device.facts(),
-        "nvidia_smi": {"query": query, "answer": smi.strip()},
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "tools": tools,
-    }
 
 
 def logs(text: str) -> list[int]:

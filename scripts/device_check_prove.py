@@ -266,7 +266,7 @@ def main() -> None:
     options = arguments()
     with tempfile.TemporaryDirectory() as name:
         os.environ.setdefault("CUZK_CACHE_DIR", str(Path(name) / "cache"))
-        from scripts.device_check_ntt import machine
+        from cuzk.bench.cuda_measure import machine
 
         run = Checks(options, Path(name))
         run.found |= {"command": " ".join(sys.argv), "before": machine(), "passed": False}

@@ -331,7 +331,7 @@ def main() -> None:
     options = arguments()
     with tempfile.TemporaryDirectory() as name:
         os.environ.setdefault("CUZK_CACHE_DIR", str(Path(name) / "cache"))
-        from scripts.device_check_ntt import machine
+        from cuzk.bench.cuda_measure import machine
 
         found: dict[str, Any] = {"command": " ".join(sys.argv), "before": machine(), "passed": False}
         say(json.dumps(found["before"]))

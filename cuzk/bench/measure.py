@@ -32,6 +32,8 @@ class Request:
     peers: bool = False
     opts: tuple[str, ...] = ()  # switches, NAME=VALUE
     variant: str | None = None  # settings to compare
+    device: str = "cpu"
+    cards: tuple[Any, ...] = ()
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
 
     def cpus(self) -> tuple[int, ...]:
@@ -148,12 +150,15 @@ def random_words(shape: tuple[int, ...], seed: int) -> npt.NDArray[np.uint64]:
 
 
 def class_sums(array: npt.NDArray[np.uint64], classes: int) -> list[int]:
-    """Sums of the elements uint64[n, limbs] whose index is 0, 1, … modulo `classes`, as integers; `classes` divides n."""
+    """Sums of the elements uint64[n, limbs] whose index is 0, 1, … modulo `classes`, as integers."""
     words = array.view(np.uint32).reshape(len(array), -1)
+    whole = len(words) // classes * classes
     total = np.zeros((classes, words.shape[1]), np.uint64)
     step = classes * max(1, (1 << 14) // classes)  # pieces that stay in cache
-    for start in range(0, len(words), step):
-        total += words[start : start + step].reshape(-1, classes, words.shape[1]).sum(axis=0, dtype=np.uint64)
+    for start in range(0, whole, step):
+        piece = words[start : min(start + step, whole)]
+        total += piece.reshape(-1, classes, words.shape[1]).sum(axis=0, dtype=np.uint64)
+    total[: len(words) - whole] += words[whole:]
     return [sum(int(v) << (32 * i) for i, v in enumerate(line)) for line in total]
 
 

@@ -51,16 +51,19 @@ class Task:
         return measure.result(data, ROWS, false_row is None, name)
 
 
+def content_of(size: int) -> C1:
+    """The packaged example, or a C1 that is made up."""
+    if size == known.SECTOR_SIZE:
+        return c1.load(known.EXAMPLE)
+    return fabricate.fabricate(sector.parse(size), fabricate.MINER, fabricate.SECTOR_NUMBER, fabricate.SEED)
+
+
 def run(request: Request) -> list[dict[str, Any]]:
     """Each size on one CPU and on all: into arrays made before, and with arrays made by each run."""
     rows = []
     settings = apply(DEFAULTS, request.opts, SYNTHESIS)
     for size in request.sizes or (known.SECTOR_SIZE,):
-        its = sector.parse(size)
-        if size == known.SECTOR_SIZE:
-            content = c1.load(known.EXAMPLE)
-        else:
-            content = fabricate.fabricate(its, fabricate.MINER, fabricate.SECTOR_NUMBER, fabricate.SEED)
+        its, content = sector.parse(size), content_of(size)
         shape = shapes.load_or_record(size, request.progress)
         pack(shape)
         for arrays in ("made before", "made by each run"):

@@ -11,15 +11,17 @@ from cuzk import __version__, statistics, variants
 from cuzk.bench import arkworks, machine, measure
 from cuzk.bench.measure import Request
 from cuzk.circuits.params import parse_size
-from cuzk.commands.choices import choose_device
+from cuzk.commands.choices import choose_cards
 from cuzk.commands.synthesis_text import phase_table
-from cuzk.errors import UsageError
+from cuzk.device import parse
+from cuzk.errors import DeviceError, UsageError
 from cuzk.noise import Watch
 from cuzk.progress import Progress
 from cuzk.variants import DEFAULTS
 
 SUBJECTS = ("field", "ntt", "msm", "synth", "prove", "setup")
 OF_ELEMENTS, OF_SECTORS = ("ntt", "msm"), ("synth", "prove", "setup")
+ON_CARDS = ("field", "ntt", "msm", "synth", "prove")
 WITH_SWITCHES = ("synth", "prove")
 SMALLEST = {"ntt": 6, "msm": 0}
 
@@ -65,16 +67,32 @@ def _check_switches(options: Options) -> None:
         variants.parse_variants(options.variant, base, variants.PROOF)
 
 
+def _check_cards(options: Options) -> None:
+    """What cards cannot do. Raises  DeviceError for a subject that runs on the CPU only; UsageError for options about the CPU"""
+    if options.subject not in (None, *ON_CARDS):
+        message, expected = f"no {options.subject} on CUDA in this version", f"one of {', '.join(ON_CARDS)}"
+        raise DeviceError(message, where="cuzk bench", expected=expected, got=options.device, hint="use --device cpu")
+    switches = options.opts if options.subject == "synth" else ()
+    flags = {"--peers": options.peers, "--threads": options.threads, "--variant": options.variant, "--opt": switches}
+    for flag, given in flags.items():
+        if given:
+            raise UsageError("this is about the CPU", where=flag, got=f"--device {options.device}", hint=f"leave {flag} out")
+
+
 def run(options: Options) -> dict[str, Any]:
-    """Measure one subject, or all.
+    """Measure one subject, or all. `auto` is the CPU here.
 
     Raises  UsageError; DeviceError; InternalError if a result is wrong
     """
     began = time.perf_counter()
-    choose_device(options.device, "bench")
+    on_cards = parse(options.device).kind == "cuda"
     _check_switches(options)
     progress = Progress()
     progress.announce_compilation()
+    cards = []
+    if on_cards:
+        _check_cards(options)
+        cards = choose_cards(options.device, progress)
     if options.peers:
         arkworks.module()
     request = Request(
@@ -84,26 +102,45 @@ def run(options: Options) -> dict[str, Any]:
         options.peers,
         options.opts,
         options.variant,
+        ",".join(f"cuda:{card.ordinal}" for card in cards) or "cpu",
+        tuple(cards),
         progress,
     )
-    subjects, rows = (options.subject,) if options.subject else SUBJECTS, []
+    subjects = (options.subject,) if options.subject else ON_CARDS if on_cards else SUBJECTS
     found = machine.describe((arkworks.PACKAGE,) if options.peers else ())
-    noise = {}
-    for subject in subjects:
-        watch = Watch(with_children=True)
-        for row in importlib.import_module(f"cuzk.bench.{subject}").run(request):
-            rows.append({"subject": subject, **row})
-        noise[subject] = watch.report()
+    rows, noise, facts = _measured(subjects, request)
     return {
         "subjects": list(subjects),
         "rows": rows,
         "machine": found,
         "load_after": machine.load(),
         "noise": noise,
-        "device": "cpu",
+        "device": request.device,
+        **facts,
         "seconds": round(time.perf_counter() - began, 3),
         "version": __version__,
     }
+
+
+def _measured(subjects: tuple[str, ...], request: Request) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:
+    """Rows and noise of all subjects; for cards also what the card is, its clocks before and after, and what kernels take."""
+    rows, noise, facts = [], {}, {}
+    modules = [importlib.import_module(f"cuzk.bench.{'cuda_' * bool(request.cards)}{subject}") for subject in subjects]
+    if request.cards:
+        from cuzk import device
+        from cuzk.bench import cuda_measure
+
+        card = request.cards[0]
+        names = sorted({name for module in modules for name in module.KERNELS})
+        facts = {"cards": device.facts(), "kernels": cuda_measure.kernels(card, names)}
+        facts["clocks"] = {"before": cuda_measure.clocks(card)}
+    for subject, module in zip(subjects, modules, strict=True):
+        watch = Watch(with_children=True)
+        rows += [{"subject": subject, **row} for row in module.run(request)]
+        noise[subject] = watch.report()
+        if request.cards:
+            facts["clocks"][f"after {subject}"] = cuda_measure.clocks(card)
+    return rows, noise, facts
 
 
 def _time(seconds: float) -> str:
@@ -117,7 +154,7 @@ def _time(seconds: float) -> str:
 def line(row: dict[str, Any]) -> str:
     """A row for people."""
     s = row["seconds"]
-    head = f"{row['name']}, {row['path']}, {row['threads']} thread(s)"
+    head = f"{row['name']}, {row['path']}" + (f", {row['threads']} thread(s)" if "threads" in row else "")
     text = f"{head}: {_time(s['median'])} ({_time(s['min'])} to {_time(s['max'])}, spread {_time(s['spread'])}, n = {s['n']})"
     for key, words in WORDS.items():
         if key in row:
@@ -125,6 +162,21 @@ def line(row: dict[str, Any]) -> str:
     if "peer" in row:
         text += f"; {row['peer']['ratio']:.2f} times as fast as {row['peer']['name']} {row['peer']['version']}"
     return text
+
+
+def _card_lines(result: dict[str, Any]) -> list[str]:
+    """Kernels, card, driver and clocks for people."""
+    if "kernels" not in result:
+        return []
+    lines = ["kernel: registers, bytes of local memory, of spill stores and loads, threads a block"]
+    for name, facts in result["kernels"].items():
+        values = [facts.get(key, 0) for key in ("registers", "local", "spill_stores", "spill_loads", "threads")]
+        lines.append(f"  {name}: {', '.join(map(str, values))}")
+    for card in result["cards"]["cards"]:
+        lines.append(f"{card['device']}: {card['name']}, {card['multiprocessors']} multiprocessors, {result['cards']['driver']}")
+    for when, clocks in result["clocks"].items():
+        lines += [f"clocks {when}: " + ", ".join(f"{name} {value}" for name, value in clocks.items())] if clocks else []
+    return lines
 
 
 WORDS = {
@@ -135,6 +187,8 @@ WORDS = {
     "rows_per_second": "{:,} rows/s",
     "speed_up": "{:.2f} times one thread",
     "peak_memory": "peak memory {:,} bytes",
+    "per_ns": "{:.2f} a nanosecond",
+    "of_random": "{:.2f} of random scalars",
 }
 
 
@@ -149,6 +203,7 @@ def text(result: dict[str, Any]) -> str:
     compared = [row for row in result["rows"] if "setting" in row]
     if compared:
         lines += [*phase_table([(row["setting"], row["phases"]) for row in compared]), statistics.PAIRED]
+    lines += _card_lines(result)
     versions = ", ".join(f"{name} {version}" for name, version in m["versions"].items())
     lines.append(
         f"{m['cpu'].get('model', '?')} ({m['cpu']['llvm_name']}), {m['path']}, {m['usable_cores']} of {m['cores']} cores"

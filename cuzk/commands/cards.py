@@ -376,7 +376,7 @@ class _Run:
             self.board.fail(k, error)
             return False
         if not self._works():
-            with contextlib.suppress(ValueError):  # another thread has
+            with contextlib.suppress(ValueError):  # another thread of this card has
                 self.cards.working.remove(self.prover)
             if self.cards.working:
                 self.progress.line(f"{self.prover.track} failed and leaves its partitions to the others: {error.message}")

@@ -11,7 +11,7 @@ from cuzk.field.limbs import U64
 from cuzk.groth16.needs_cuda import GROUP, Load
 from cuzk.msm.rows import point_limbs
 
-BLOCK = 1 << 20  # points made at a time, at most
+BLOCK = 1 << 22  # points made at a time, at most
 
 
 class HostPoints:

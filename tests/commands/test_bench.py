@@ -60,7 +60,6 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
         ["synth", "--opt", "msm-window=one"],
         ["synth", "--variant", "base,presize=off"],
         ["prove", "--opt", "fast=on"],
-        ["prove", "--variant", "base,base"],
         ["prove", "--variant", "base,fast=on"],
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cuzk.curve import g1
-from cuzk.groth16 import key_cuda, prove_cuda, setup_cuda
+from cuzk.groth16 import key_cuda, needs_cuda, prove_cuda, setup_cuda
 from cuzk.parameters import resident
 from scripts import device_check_32gib as script
 from tests.conftest import VECTORS
@@ -31,8 +31,10 @@ def run(out: Path, monkeypatch: pytest.MonkeyPatch, name: str = "cubic") -> None
     script.main()
 
 
-@pytest.mark.parametrize("name", ["cubic", "mixed"])
-def test_all_of_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "streamed"), [("cubic", False), ("mixed", False), ("cubic", True)])
+def test_all_of_it(name: str, streamed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if streamed:
+        monkeypatch.setattr(needs_cuda, "PLANS", needs_cuda.PLANS[-1:])
     run(tmp_path / "out.json", monkeypatch, name)
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["passed"] and len(found["checks"]) == 7, found
