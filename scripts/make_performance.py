@@ -160,7 +160,7 @@ def reached(target: dict[str, Any], value: float | None) -> str:
     if value is None:
         return "not measured"
     for word in ("aim", "must"):
-        if value >= target[word] if target.get("more") else value <= target[word]:
+        if word in target and (value >= target[word] if target.get("more") else value <= target[word]):
             return word
     return "short"
 
@@ -301,6 +301,60 @@ def card(file: str, title: str) -> str:
     return text
 
 
+def on_card_value(target: dict[str, Any]) -> float | None:
+    """The measured value of a card's target: a median of `times_ms` by the start of its name, or whatever stands at a path."""
+    found: Any = read(target["file"])
+    if found is None:
+        return None
+    if "times" in target:
+
+        def median(start: str) -> float:
+            return float(next(t["median"] for what, t in found["times_ms"].items() if what.startswith(start)))
+
+        return median(target["times"]) / (median(target["over"]) if "over" in target else 1.0)
+    for key in target["value"]:
+        found = found[key]
+    return float(found) / target.get("scale", 1)
+
+
+def card_targets() -> str:
+    """What must be reached on a card, what is aimed at, what was measured."""
+    rows = []
+    for target in read("card-targets.json"):
+        sign, unit = "≥" if target.get("more") else "≤", target["unit"]
+        value = on_card_value(target)
+        bounds = [f"{sign} {target[word]} {unit}" if word in target else "" for word in ("must", "aim")]
+        measured = "" if value is None else f"{number(value)} {unit}"
+        rows.append((target["what"], *bounds, measured, reached(target, value), link(target["file"])))
+    return "### Targets\n\n" + table(("what, one NVIDIA H200", "must", "aim", "measured", "reached", "file"), rows) + "\n"
+
+
+def sector(file: str) -> str:
+    """Whole C1s of 32 GiB on a card: times, phases of the last run, memory."""
+    found = read(file)
+    if found is None:
+        return ""
+    facts_of, last = found["before"]["facts"], found["runs"][-1]
+    text = f"### Ten partitions of 32 GiB\n\n{link(file)}, by `{found['command']}`: {facts_of['cards'][0]['name']},"
+    text += f" {found['cpus']} CPUs; {', '.join(facts_of['compiler'])}. Parameters are made on the card and stay there; a run goes from the C1 file"
+    text += f" ({found['c1_bytes']:,} bytes) to the proof file. {last['bytes_in']:,} bytes go to the card and"
+    text += f" {last['bytes_out']:,} come back.\n\n"
+    text += "".join(f"- {check['what']}\n" for check in found["checks"])
+    text += "".join(f"- not reached: {miss}\n" for miss in found["misses"])
+    times = [
+        (what, *([time(t[x]) for x in ("median", "min", "max")] if isinstance(t, dict) else [time(t), "", ""]))
+        for what, t in found["times_s"].items()
+    ]
+    text += "\n" + table(("wall time", "median", "least", "most"), times) + "\n\n"
+    memory = found["memory"]
+    text += f"Device memory: {memory['predicted'] / 2**30:.2f} GiB predicted, {memory['taken'] / 2**30:.2f} taken."
+    text += f" Host: {memory['host peak'] / 2**30:.1f} GiB at most.\n\n"
+    on_it = last["device_phases"]
+    names = list(dict.fromkeys([*last["phases"], *on_it]))
+    rows = [(f"`{x}`", *[time(of[x]) if x in of else "" for of in (last["phases"], on_it)]) for x in names]
+    return text + table(("last run, all partitions", "host", "card"), rows) + "\n"
+
+
 def proofs(file: str) -> str:
     """Whole proofs on a card: what was compared, times, where the device's time goes, memory."""
     found = read(file)
@@ -363,7 +417,18 @@ def render() -> str:
     parts = [INTRO, targets(), *(subject(*item) for item in SUBJECTS.items())]
     parts.append(
         "## On a card\n\nDevice time, by events.\n\n"
-        + "\n".join(filter(None, [*[card(*i) for i in CARDS.items()], on_card("h200-synth.json"), proofs("h200-prove.json")]))
+        + "\n".join(
+            filter(
+                None,
+                [
+                    card_targets(),
+                    *[card(*i) for i in CARDS.items()],
+                    on_card("h200-synth.json"),
+                    proofs("h200-prove.json"),
+                    sector("h200-32gib.json"),
+                ],
+            )
+        )
     )
     return "\n".join([*parts, tried()])
 
