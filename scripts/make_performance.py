@@ -337,8 +337,8 @@ def sector(file: str) -> str:
     facts_of, last = found["before"]["facts"], found["runs"][-1]
     text = f"### Ten partitions of 32 GiB\n\n{link(file)}, by `{found['command']}`: {facts_of['cards'][0]['name']},"
     text += f" {found['cpus']} CPUs; {', '.join(facts_of['compiler'])}. Parameters are made on the card and stay there;"
-    text += f" a run goes from the C1 file ({found['c1_bytes']:,} bytes) to the proof file. {last['bytes_in']:,} bytes go to the card and"
-    text += f" {last['bytes_out']:,} come back.\n\n"
+    text += f" a run goes from the C1 file ({found['c1_bytes']:,} bytes) to the proof file."
+    text += f" {last['bytes_in']:,} bytes go to the card and {last['bytes_out']:,} come back.\n\n"
     text += "".join(f"- {check['what']}\n" for check in found["checks"])
     text += "".join(f"- not reached: {miss}\n" for miss in found["misses"])
     times = [
