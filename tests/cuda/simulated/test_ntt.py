@@ -19,8 +19,10 @@ from cuzk.spec.field import Fr
 from tests.conftest import Draw
 
 TRANSFORMS = ["ntt", "intt", "coset_ntt", "coset_intt"]
-# One pass of each size, two and three passes of unequal sizes.
-PLANS = [(3,), (4,), (5,), (6,), (7,), (8,), (9,), (3, 3), (4, 3), (3, 5), (3, 3, 3), (4, 3, 4)]
+# One pass of each size, two and three passes of unequal sizes. The simulator takes minutes for a few thousand points.
+PLANS = [(3,), (4,), (5,), (6,), (7,), (9,), (3, 3), (4, 3), (3, 3, 3)]
+LARGE = [pytest.param(sizes, marks=pytest.mark.slow) for sizes in ((8,), (3, 5), (4, 3, 4))]
+THREE = pytest.param((3, 3, 3), marks=pytest.mark.slow)
 
 
 def on_card(values: list[int]) -> object:
@@ -40,7 +42,7 @@ def test_natural_order_equals_the_specification(sizes: tuple[int, ...], name: st
         assert fr_ints(got) == getattr(spec, name)(Fr, values), draw
 
 
-@pytest.mark.parametrize("sizes", PLANS, ids=str)
+@pytest.mark.parametrize("sizes", [*PLANS, *LARGE], ids=str)
 @pytest.mark.parametrize("inverse", [False, True], ids=["forward", "inverse"])
 def test_scaled_transforms(sizes: tuple[int, ...], inverse: bool, draw: Draw) -> None:
     """Every plan with a shift and a factor, coefficients in bit-reversed order."""
@@ -71,7 +73,7 @@ def test_values_below_twice_r_are_taken(draw: Draw) -> None:
     assert from_limbs(buffer.read((32, FR_LIMBS), np.uint64)) == spec.ntt(Fr, [values[k] % R for k in order])
 
 
-@pytest.mark.parametrize("sizes", [(3,), (5,), (3, 4), (3, 3, 3)], ids=str)
+@pytest.mark.parametrize("sizes", [(3,), (5,), (3, 4), THREE], ids=str)
 @pytest.mark.parametrize("satisfied", [True, False])
 def test_quotient(sizes: tuple[int, ...], satisfied: bool, draw: Draw) -> None:
     log_size = sum(sizes)
@@ -163,7 +165,7 @@ def test_memory_goes_back() -> None:
     assert card.used == before
 
 
-@pytest.mark.parametrize("sizes", [(3,), (4, 3), (3, 3, 3)], ids=str)
+@pytest.mark.parametrize("sizes", [(3,), (4, 3), THREE], ids=str)
 def test_shared_tables(sizes: tuple[int, ...], draw: Draw) -> None:
     """One transform after the other in the memory of one, each right again and again; as much memory as said."""
     log_size = sum(sizes)
