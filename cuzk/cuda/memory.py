@@ -16,29 +16,29 @@ from cuzk.cuda.inline import inline
 
 
 class Ranges:
-    """Allocated ranges of host memory, for the simulator: an access outside them is an error as on a device."""
+    """Allocated ranges of host memory, for the simulator: an access outside them is an error as on a device.
+
+    There is no lock: a buffer may be collected, and its range removed, at any allocation of any thread, one within `check` too.
+    Setting, removing and copying are each one step of the interpreter.
+    """
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}
-        self._lock = threading.Lock()
 
     def allow(self, address: int, size: int) -> None:
         """Add a range."""
-        with self._lock:
-            self._sizes[address] = size
+        self._sizes[address] = size
 
     def forbid(self, address: int) -> None:
         """Remove the range that starts at an address."""
-        with self._lock:
-            self._sizes.pop(address, None)
+        self._sizes.pop(address, None)
 
     def check(self, address: int, size: int) -> None:
         """Raises  IndexError outside all ranges, or if the address is no multiple of the vector size."""
         if address % min(size & -size, 16):
             raise IndexError(f"misaligned access of {size} bytes at {address:#x}")
-        with self._lock:
-            if not any(start <= address and address + size <= start + length for start, length in self._sizes.items()):
-                raise IndexError(f"access of {size} bytes at {address:#x} outside allocated memory")
+        if not any(start <= address and address + size <= start + length for start, length in self._sizes.copy().items()):
+            raise IndexError(f"access of {size} bytes at {address:#x} outside allocated memory")
 
 
 ranges = Ranges()
