@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from typing import Any
 
 import numpy as np
+import pytest
 
 from cuzk import config
 
 collect_ignore_glob = [] if config.cuda_simulated() else ["test_*.py"]
 
 _lock = threading.Lock()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_over() -> None:
+    """Buffers of earlier tests go before a test counts memory, not while it does."""
+    gc.collect()
 
 
 def _one_shared_array(self: Any, shape: Any, dtype: Any, alignment: Any = None) -> Any:
