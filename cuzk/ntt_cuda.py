@@ -275,8 +275,8 @@ class Transform:
         log_columns = (min(kernels.POINTS >> level.k, columns)).bit_length() - 1
         address, inner = table.address if table is not None else 0, self._inner.address
         if level.place:
-            passes = (radix8.passes.dif if self.inverse else radix8.passes.dit)[level.place]
-            of_quotient = radix8.passes.dif_of_quotient
+            passes = (radix8.dif if self.inverse else radix8.dit)[level.place]
+            of_quotient = radix8.dif_of_quotient
             flag = int(level.place == "inner" and table is not None)
             if flag:
                 inner = address

@@ -29,9 +29,8 @@ from cuzk import device
 from cuzk.bench import cuda_field, cuda_measure, measure
 from cuzk.bench.cuda_measure import machine
 from cuzk.cuda import compiler
-from cuzk.field import fr_cuda
 from cuzk.field.limbs import FR_LIMBS, FR_RADIX, U64, fr_ints, fr_mont, from_limbs
-from cuzk.field.params import FR_GENERATOR, R, X, omega
+from cuzk.field.params import FR_GENERATOR, R, omega
 from cuzk.groth16.quotient_cuda import Quotient
 from cuzk.kernels import ntt_cuda as kernels
 from cuzk.kernels import ntt_radix8_cuda as radix8
@@ -280,31 +279,17 @@ class Checks:
         for buffer in (a, b, c, *inputs):
             buffer.free()
 
-    def quotient_times(self, log_size: int, host: U64) -> None:
-        """The two forms of the quotient, on whatever is there."""
-        vectors = [self.card.buffer(host.nbytes) for _ in range(3)]
-        vectors[0].write(host)
-        for vector in vectors[1:]:
-            vector.copy_from(vectors[0], host.nbytes)
-        quotient = Quotient(self.card, log_size)
-        a, b, c = (v.address for v in vectors)
-        self.median_ms(f"quotient 2^{log_size}, seven transforms", lambda: quotient.run(a, b, c, self.stream), 5)
-        self.median_ms(f"quotient 2^{log_size}, four transforms", lambda: quotient.product(a, b, self.stream), 5)
-        quotient.free()
-        for vector in vectors:
-            vector.free()
-
-    def times(self, log_size: int, host: U64, plain: bool = False) -> None:
-        """Transforms with coset and without, pass by pass too; unless `plain`, all passes by the kernels for any size too."""
+    def times(self, log_size: int) -> None:
+        """Transforms with coset and 1/m, pass by pass too, without them, and all passes by the kernels for any size."""
         m, card, stream = 1 << log_size, self.card, self.stream
-        data = card.upload(host)
+        data = card.upload(random_elements(m, 7))
         for name, inverse, shift, factor in (
             ("forward", False, FR_GENERATOR, 1),
             ("inverse", True, FR_GENERATOR, pow(m, -1, R)),
             ("forward, subgroup", False, 1, 1),
             ("inverse, subgroup", True, 1, pow(m, -1, R)),
         ):
-            for generic in (False,) if plain else (False, True):
+            for generic in (False, True):
                 transform = Transform(card, log_size, inverse=inverse, shift=shift, factor=factor, generic=generic)
                 what = f"ntt 2^{log_size} {name}" + (", generic kernels" if generic else "")
                 self.median_ms(what, lambda t=transform: t.run(data.address, stream))
@@ -317,24 +302,23 @@ class Checks:
                 transform.free()
         data.free()
 
-    def others(self, log_size: int) -> None:
-        """The passes made in other ways, for comparison: another assembler level, the product by z³ through its quotient."""
-        usual, before = radix8.passes, dict(self.found["times_ms"])
-        by_quotient = fr_cuda.mul_by(abs(X) ** 3)
-        ways = {"level 3": (fr_cuda.mul_by_z3, 3), "by quotient": (by_quotient, 1)}
-        host = random_elements(1 << log_size, 7)
-        self.found["times_ms_others"] = {}
+    def levels(self, log_size: int) -> None:
+        """The passes of each place at the other assembler level, for comparison."""
+        originals = {(name, place): getattr(radix8, name)[place] for name in ("dif", "dit") for place in radix8.PLACES}
+        for (name, place), kernel in originals.items():
+            other = compiler.Kernel(kernel.function, f"{kernel.name}_level3", kernel.threads, kernel.blocks, 0, 3)
+            getattr(radix8, name)[place] = other
         try:
-            for number, (way, (by_z3, level)) in enumerate(ways.items()):
-                radix8.passes = radix8.Passes(by_z3, level, f"_{number}")
-                say(f"passes: {way}")
-                self.times(log_size, host, plain=True)
-                self.quotient_times(log_size, host)
-                same = {k: v for k, v in self.found["times_ms"].items() if f"2^{log_size}" in k and "generic" not in k}
-                self.found["times_ms_others"][way] = same
-                self.found["times_ms"] = dict(before)
+            before = dict(self.found["times_ms"])
+            self.times(log_size)
+            same = f"ntt 2^{log_size} "
+            self.found["times_ms_level_3"] = {
+                k: v for k, v in self.found["times_ms"].items() if k.startswith(same) and "generic" not in k
+            }
+            self.found["times_ms"] = before
         finally:
-            radix8.passes = usual
+            for (name, place), kernel in originals.items():
+                getattr(radix8, name)[place] = kernel
 
 
 def logs(text: str) -> list[int]:
@@ -353,7 +337,7 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=11, help="largest size compared with plain integers")
     parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5000)
-    parser.add_argument("--others", type=int, default=27, help="size at which other ways are compared; 0: none")
+    parser.add_argument("--levels", type=int, default=27, help="size at which assembler levels are compared; 0: not")
     options = parser.parse_args()
     compiler.on_compile.append(lambda name, seconds: say(f"compiled {name} in {seconds:.1f} s"))
     run = Checks(device.cards(device.parse("cuda:0"))[0], options.repeat)
@@ -364,15 +348,15 @@ def main() -> None:
         run.rates(options.rounds)
         run.small(options.small)
         for log_size in options.time:
-            run.times(log_size, random_elements(1 << log_size, 7))
+            run.times(log_size)
         for log_size in options.quotient:
             run.quotient(log_size)
         for log_size in options.check:
             run.large(log_size)
         for log_size in options.sparse:
             run.sparse(log_size)
-        if options.others:
-            run.others(options.others)
+        if options.levels:
+            run.levels(options.levels)
         run.found["passed"] = True
     finally:
         run.found |= {"after": machine(), "seconds": round(time.perf_counter() - START, 1)}

@@ -12,7 +12,7 @@ from cuzk.cuda import memory
 from cuzk.cuda.inline import operation
 from cuzk.field import ptx, ptx_quotient
 from cuzk.field.limbs import FR_RADIX
-from cuzk.field.params import R, X
+from cuzk.field.params import R
 
 LIMBS = 8
 BYTES = 4 * LIMBS
@@ -57,9 +57,6 @@ def mul_by(w: int) -> Any:
     return operation(ptx_quotient.product_by_quotient(R, LIMBS, w), lambda a: a * w % R)
 
 
-_Z = abs(X)
-# Below 2 r in and out: times z³, a root of order 4, for the parameter z of the curve: r = z⁴ − z² + 1. 36 wide products.
-mul_by_z3 = operation(ptx_quotient.product_by_cube(_Z), lambda a: a * _Z**3 % R)
 from_mont = operation(ptx_quotient.from_mont(R, LIMBS), lambda a: a * _UNRADIX % R)
 load = memory.load(LIMBS)
 store = memory.store(LIMBS)

@@ -241,61 +241,53 @@ def _roots(inverse: bool) -> list[Any]:
     return [fr.mul_by(pow(w, i, R)) for i in (1, 2, 3)]
 
 
-_forward1, _, _forward3 = _roots(inverse=False)
+# The forward root of order 4 is z³ for the parameter z of the curve, since r = z⁴ − z² + 1: 6 limbs, a cheaper product than by
+# its inverse −z³.
+_forward1, _by_z3, _forward3 = _roots(inverse=False)
 _by1, _, _by3 = _roots(inverse=True)
 
 
-def eight_points(by_z3: Any) -> tuple[Any, Any]:
-    """8-point transforms `dif8`, by inverse roots, and `dit8`, by forward ones, from a product by the forward root of order 4.
-
-    That root is z³ for the parameter z of the curve, since r = z⁴ − z² + 1; its product is cheaper than the one by −z³.
-    """
-
-    @cuda_shared
-    def dif8(x, skip):
-        """8-point transform by inverse roots, natural order to bit-reversed; with its first `skip` layers left out, transforms of
-        8/2^skip neighbouring points."""
-        x0, x1, x2, x3, x4, x5, x6, x7 = x
-        if skip == uint32(0):
-            x0, x4 = _add(x0, x4), _sub(x0, x4)
-            x1, x5 = _add(x1, x5), _by1(_sub(x1, x5))
-            x2, x6 = _add(x2, x6), by_z3(_sub(x6, x2))
-            x3, x7 = _add(x3, x7), _by3(_sub(x3, x7))
-        if skip < uint32(2):
-            x0, x2 = _add(x0, x2), _sub(x0, x2)
-            x1, x3 = _add(x1, x3), by_z3(_sub(x3, x1))
-            x4, x6 = _add(x4, x6), _sub(x4, x6)
-            x5, x7 = _add(x5, x7), by_z3(_sub(x7, x5))
-        return _add(x0, x1), _sub(x0, x1), _add(x2, x3), _sub(x2, x3), _add(x4, x5), _sub(x4, x5), _add(x6, x7), _sub(x6, x7)
-
-    @cuda_shared
-    def dit8(x, skip):
-        """8-point transform by forward roots, bit-reversed order to natural; the mirror image of `dif8`."""
-        x0, x1 = _add(x[0], x[1]), _sub(x[0], x[1])
-        x2, x3 = _add(x[2], x[3]), _sub(x[2], x[3])
-        x4, x5 = _add(x[4], x[5]), _sub(x[4], x[5])
-        x6, x7 = _add(x[6], x[7]), _sub(x[6], x[7])
-        if skip < uint32(2):
-            x0, x2 = _add(x0, x2), _sub(x0, x2)
-            x3 = by_z3(x3)
-            x1, x3 = _add(x1, x3), _sub(x1, x3)
-            x4, x6 = _add(x4, x6), _sub(x4, x6)
-            x7 = by_z3(x7)
-            x5, x7 = _add(x5, x7), _sub(x5, x7)
-        if skip == uint32(0):
-            x0, x4 = _add(x0, x4), _sub(x0, x4)
-            x5 = _forward1(x5)
-            x1, x5 = _add(x1, x5), _sub(x1, x5)
-            x6 = by_z3(x6)
-            x2, x6 = _add(x2, x6), _sub(x2, x6)
-            x7 = _forward3(x7)
-            x3, x7 = _add(x3, x7), _sub(x3, x7)
-        return x0, x1, x2, x3, x4, x5, x6, x7
-
-    return dif8, dit8
+@cuda_shared
+def dif8(x, skip):
+    """8-point transform by inverse roots, natural order to bit-reversed; with its first `skip` layers left out, transforms of
+    8/2^skip neighbouring points."""
+    x0, x1, x2, x3, x4, x5, x6, x7 = x
+    if skip == uint32(0):
+        x0, x4 = _add(x0, x4), _sub(x0, x4)
+        x1, x5 = _add(x1, x5), _by1(_sub(x1, x5))
+        x2, x6 = _add(x2, x6), _by_z3(_sub(x6, x2))
+        x3, x7 = _add(x3, x7), _by3(_sub(x3, x7))
+    if skip < uint32(2):
+        x0, x2 = _add(x0, x2), _sub(x0, x2)
+        x1, x3 = _add(x1, x3), _by_z3(_sub(x3, x1))
+        x4, x6 = _add(x4, x6), _sub(x4, x6)
+        x5, x7 = _add(x5, x7), _by_z3(_sub(x7, x5))
+    return _add(x0, x1), _sub(x0, x1), _add(x2, x3), _sub(x2, x3), _add(x4, x5), _sub(x4, x5), _add(x6, x7), _sub(x6, x7)
 
 
-dif8, dit8 = eight_points(fr.mul_by_z3)
+@cuda_shared
+def dit8(x, skip):
+    """8-point transform by forward roots, bit-reversed order to natural; the mirror image of `dif8`."""
+    x0, x1 = _add(x[0], x[1]), _sub(x[0], x[1])
+    x2, x3 = _add(x[2], x[3]), _sub(x[2], x[3])
+    x4, x5 = _add(x[4], x[5]), _sub(x[4], x[5])
+    x6, x7 = _add(x[6], x[7]), _sub(x[6], x[7])
+    if skip < uint32(2):
+        x0, x2 = _add(x0, x2), _sub(x0, x2)
+        x3 = _by_z3(x3)
+        x1, x3 = _add(x1, x3), _sub(x1, x3)
+        x4, x6 = _add(x4, x6), _sub(x4, x6)
+        x7 = _by_z3(x7)
+        x5, x7 = _add(x5, x7), _sub(x5, x7)
+    if skip == uint32(0):
+        x0, x4 = _add(x0, x4), _sub(x0, x4)
+        x5 = _forward1(x5)
+        x1, x5 = _add(x1, x5), _sub(x1, x5)
+        x6 = _by_z3(x6)
+        x2, x6 = _add(x2, x6), _sub(x2, x6)
+        x7 = _forward3(x7)
+        x3, x7 = _add(x3, x7), _sub(x3, x7)
+    return x0, x1, x2, x3, x4, x5, x6, x7
 
 
 @cuda_shared

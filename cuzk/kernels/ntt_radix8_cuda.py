@@ -26,7 +26,8 @@ from cuzk.jit import cuda_kernel, cuda_shared
 from cuzk.kernels.ntt_cuda import (
     THREADS,
     WORDS,
-    eight_points,
+    dif8,
+    dit8,
     first_point,
     give,
     place,
@@ -49,45 +50,40 @@ _zero = inline("mov.u32 $0, 0;", ("u32", 1), [], lambda: 0, effect=True)
 _load, _store, _load_constant, _mul_quotient = fr.load, fr.store, fr.load_constant, fr.mul_quotient
 
 
-def _steps(by_z3: Any) -> tuple[Any, Any]:
-    """The steps of `dif` and of `dit`."""
-    dif8, dit8 = eight_points(by_z3)
+@cuda_shared
+def _dif_steps(x, base, inner, t, k, scaled):
+    """The steps of `dif` on the points of one column, from points 2^(k − 3) apart to neighbours."""
+    d = uint32(k - uint32(3))
+    left = uint32(k)
+    while left > uint32(0):
+        left = d
+        x = dif8(x, uint32(0))
+        if uint32(d | scaled) != uint32(0):
+            x = twiddle8(x, inner, t, d)
+        if left > uint32(0):
+            give(base, first_point(t, d), uint32(uint32(1) << d), x)
+            cuda.syncthreads()
+            d = uint32(d - uint32(3))
+            x = take(base, first_point(t, d), uint32(uint32(1) << d))
+    return x
 
-    @cuda_shared
-    def dif_steps(x, base, inner, t, k, scaled):
-        """The steps of `dif` on the points of one column, from points 2^(k − 3) apart to neighbours."""
-        d = uint32(k - uint32(3))
-        left = uint32(k)
-        while left > uint32(0):
-            left = d
-            x = dif8(x, uint32(0))
-            if uint32(d | scaled) != uint32(0):
-                x = twiddle8(x, inner, t, d)
-            if left > uint32(0):
-                give(base, first_point(t, d), uint32(uint32(1) << d), x)
-                cuda.syncthreads()
-                d = uint32(d - uint32(3))
-                x = take(base, first_point(t, d), uint32(uint32(1) << d))
-        return x
 
-    @cuda_shared
-    def dit_steps(x, base, inner, t, k, scaled):
-        """The steps of `dit` on the points of one column, from neighbours to points 2^(k − 3) apart."""
-        if scaled != uint32(0):
-            x = twiddle8(x, inner, t, uint32(0))
-        d = _zero()
-        while d < k:
-            if d > uint32(0):
-                before = uint32(d - uint32(3))
-                give(base, first_point(t, before), uint32(uint32(1) << before), x)
-                cuda.syncthreads()
-                x = take(base, first_point(t, d), uint32(uint32(1) << d))
-                x = twiddle8(x, inner, t, d)
-            x = dit8(x, uint32(0))
-            d = uint32(d + uint32(3))
-        return x
-
-    return dif_steps, dit_steps
+@cuda_shared
+def _dit_steps(x, base, inner, t, k, scaled):
+    """The steps of `dit` on the points of one column, from neighbours to points 2^(k − 3) apart."""
+    if scaled != uint32(0):
+        x = twiddle8(x, inner, t, uint32(0))
+    d = _zero()
+    while d < k:
+        if d > uint32(0):
+            before = uint32(d - uint32(3))
+            give(base, first_point(t, before), uint32(uint32(1) << before), x)
+            cuda.syncthreads()
+            x = take(base, first_point(t, d), uint32(uint32(1) << d))
+            x = twiddle8(x, inner, t, d)
+        x = dit8(x, uint32(0))
+        d = uint32(d + uint32(3))
+    return x
 
 
 @cuda_shared
@@ -140,10 +136,10 @@ def _reduction(wanted: bool) -> Callable[..., Any]:
     return reduce8 if wanted else none
 
 
-def _dif(where: str, steps: Any, level: int, name: str) -> Any:
+def _dif(where: str, level: int) -> Any:
     scale, finish = _scaling(where), _reduction(where == "inner")
 
-    @cuda_kernel(threads=THREADS, blocks=4, level=level, variant=where + name)
+    @cuda_kernel(threads=THREADS, blocks=4, level=level, variant=where)
     def dif(data, table, inner, k, log_stride, log_columns, scaled):
         """`ntt_cuda.dif` for k = 3, 6, 9 and a place in the transform; `scaled`, for inner passes: the shift is not 1.
 
@@ -158,7 +154,7 @@ def _dif(where: str, steps: Any, level: int, name: str) -> Any:
         base = shared_column(shared_address(shared), c, k, log_columns)
         step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
         at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
-        x = steps(read8(at, step), base, inner, t, k, uint32(scaled) if where == "inner" else uint32(0))
+        x = _dif_steps(read8(at, step), base, inner, t, k, uint32(scaled) if where == "inner" else uint32(0))
         step = uint64(uint64(fr.BYTES) << uint64(log_stride))
         row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
         x = finish(scale(x, table, row, column, log_stride, step, k))
@@ -167,10 +163,10 @@ def _dif(where: str, steps: Any, level: int, name: str) -> Any:
     return dif
 
 
-def _dif_of_quotient(steps: Any, level: int, name: str) -> Any:
+def _dif_of_quotient(level: int) -> Any:
     scale = _scaling("outer")
 
-    @cuda_kernel(threads=THREADS, blocks=4, level=level, variant="outer" + name)
+    @cuda_kernel(threads=THREADS, blocks=4, level=level, variant="outer")
     def dif_of_quotient(data, b, c, table, inner, k, log_stride, log_columns, scaled):
         """The outer `dif` of data·b − c, into data; b and c are left as they are. Range: data and b below r, c below 2 r in."""
         shared = cuda.shared.array(WORDS, _word)
@@ -181,7 +177,7 @@ def _dif_of_quotient(steps: Any, level: int, name: str) -> Any:
         step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
         at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
         x = read_quotient8(at, step, uint64(b - data), uint64(c - data))
-        x = steps(x, base, inner, t, k, uint32(0))
+        x = _dif_steps(x, base, inner, t, k, uint32(0))
         step = uint64(uint64(fr.BYTES) << uint64(log_stride))
         row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
         x = scale(x, table, row, column, log_stride, step, k)
@@ -190,10 +186,10 @@ def _dif_of_quotient(steps: Any, level: int, name: str) -> Any:
     return dif_of_quotient
 
 
-def _dit(where: str, steps: Any, level: int, name: str) -> Any:
+def _dit(where: str, level: int) -> Any:
     scale, finish = _scaling(where), _reduction(where == "outer")
 
-    @cuda_kernel(threads=THREADS, blocks=4, level=level, variant=where + name)
+    @cuda_kernel(threads=THREADS, blocks=4, level=level, variant=where)
     def dit(data, table, inner, k, log_stride, log_columns, scaled):
         """`ntt_cuda.dit` for k = 3, 6, 9 and a place in the transform: the mirror image of `dif`.
 
@@ -210,7 +206,7 @@ def _dit(where: str, steps: Any, level: int, name: str) -> Any:
         row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
         x = read8(uint64(data + uint64(uint64(top + row) * uint64(fr.BYTES))), step)
         x = scale(x, table, row, column, log_stride, step, k)
-        x = finish(steps(x, base, inner, t, k, uint32(scaled) if where == "inner" else uint32(0)))
+        x = finish(_dit_steps(x, base, inner, t, k, uint32(scaled) if where == "inner" else uint32(0)))
         step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
         at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
         write8(at, step, x)
@@ -218,17 +214,9 @@ def _dit(where: str, steps: Any, level: int, name: str) -> Any:
     return dit
 
 
-class Passes:
-    """The kernels of all places, from a product by z³, at a level of the assembler; `name` tells sets apart."""
-
-    def __init__(self, by_z3: Any, level: int, name: str = "") -> None:
-        dif_steps, dit_steps = _steps(by_z3)
-        self.dif = {where: _dif(where, dif_steps, level, name) for where in PLACES}
-        self.dit = {where: _dit(where, dit_steps, level, name) for where in PLACES}
-        self.dif_of_quotient = _dif_of_quotient(dif_steps, level, name)
-
-
-passes = Passes(fr.mul_by_z3, 1)
+dif = {where: _dif(where, 1) for where in PLACES}
+dit = {where: _dit(where, 1) for where in PLACES}
+dif_of_quotient = _dif_of_quotient(1)
 
 
 @cuda_kernel(threads=256)

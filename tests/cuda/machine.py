@@ -300,11 +300,6 @@ class Block:
         else:
             self._shift(name, operands, np.right_shift)
 
-    def _shf(self, name: list[str], operands: list[str]) -> None:
-        assert name[1:] == ["l", "wrap", "b32"]
-        low, high, amount = (self.value(x) & U32 for x in operands[1:])
-        self.set(operands[0], (((high << _32) | low) << (amount & np.uint64(31))) >> _32)
-
     def _bfi(self, name: list[str], operands: list[str]) -> None:
         position, length = (int(x, 0) for x in operands[3:])
         field = ((1 << length) - 1) << position

@@ -53,9 +53,6 @@ class Machine:
             self.registers[out] = int(equal if suffixes[0] == "eq" else not equal)
         elif verb == "selp":
             self.registers[out] = values[0] if values[2] else values[1]
-        elif verb == "shf":
-            assert suffixes[:2] == ["l", "wrap"], statement
-            self.registers[out] = ((values[1] << 32 | values[0]) << (values[2] & 31)) >> 32 & TOP
         elif verb == "min":
             self.registers[out] = min(values)
         elif verb == "mov":

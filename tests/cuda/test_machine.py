@@ -149,7 +149,7 @@ def test_the_last_block_of_the_largest_size(name: str, place: str) -> None:
     """2^31 elements: byte addresses and table indices beyond 2^32."""
     from cuzk.kernels import ntt_cuda, ntt_radix8_cuda
 
-    kernel = getattr(ntt_radix8_cuda.passes, name)[place] if place else getattr(ntt_cuda, name)
+    kernel = getattr(ntt_radix8_cuda, name)[place] if place else getattr(ntt_cuda, name)
     memory, data, table, inner = Endless(), 1 << 44, 1 << 45, 1 << 46
     code = Program(kernel.ptx((9, 0)))
     with np.errstate(over="ignore"):
@@ -168,7 +168,7 @@ def test_the_last_block_of_the_largest_size(name: str, place: str) -> None:
 def test_the_last_rows_of_the_largest_size(name: str, place: str) -> None:
     from cuzk.kernels import ntt_cuda, ntt_radix8_cuda
 
-    kernel = getattr(ntt_radix8_cuda.passes, name)[place] if place else getattr(ntt_cuda, name)
+    kernel = getattr(ntt_radix8_cuda, name)[place] if place else getattr(ntt_cuda, name)
     rows, data, inner = Endless(), 1 << 44, 1 << 46
     with np.errstate(over="ignore"):
         Block(Program(kernel.ptx((9, 0))), rows, 128, ((1 << 21) - 1, 0), (data, 0, inner, 9, 0, 1, 1)).run()

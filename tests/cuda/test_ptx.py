@@ -67,15 +67,6 @@ def test_products_by_short_constants(draw: Draw) -> None:
     assert Z**4 - Z**2 + 1 == R and omega(3) ** 2 % R == Z**3
 
 
-def test_product_by_the_cube(draw: Draw) -> None:
-    operation = Operation(ptx_quotient.product_by_cube(Z), (2 * R,), lambda a: a * Z**3 % R, R, 2 * R)
-    near = [draw.below(1 << 66) * Z**k + e for k in (1, 2, 3) for e in (-1, 0, 1) for _ in range(20)]
-    edges = [Z**k * f + e for k in (1, 2, 3) for f in (1, 2) for e in (-1, 0, 1)]
-    short = [draw.below(1 << k) for k in range(1, 255)]
-    for a in [*nasty(2 * R), *edges, *short, *(a for a in near if 0 <= a < 2 * R), *(draw.below(2 * R) for _ in range(300))]:
-        check(operation, a)
-
-
 def test_out_of_montgomery_form(draw: Draw) -> None:
     plain, quotient = ptx_quotient.from_mont(R, FR), ptx_quotient.low_product(FR, -pow(R, -1, 1 << 256) % (1 << 256))
     for w in [*nasty(R), *(draw.below(R) for _ in range(50))]:
@@ -102,7 +93,6 @@ def test_costs_are_as_stated() -> None:
     assert wide_products(ptx.product(R, FR)) == 2 * FR * (FR - 1)
     assert wide_products(ptx_quotient.product_by_quotient(R, FR)) == 43 + 28 + 15
     assert wide_products(ptx_quotient.product_by_quotient(R, FR, Z**3)) == 27 + 20 + 15
-    assert wide_products(ptx_quotient.product_by_cube(Z)) == 36
     assert wide_products(ptx_quotient.from_mont(R, FR)) == FR * FR
 
 
