@@ -24,7 +24,6 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -36,7 +35,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from scripts import device_check_prove
-from scripts.device_check_prove import ROOT, START, fail, say
+from scripts.device_check_prove import ROOT
+from scripts.device_report import fail, own_folder, recorded, say
 
 MINER, SECTOR = 1000, 1  # those of the fixture
 SECONDS, SETUP_SECONDS, HOST_BYTES, MEMORY_ERROR = 11.0, 60.0, 64 << 30, 0.1
@@ -373,23 +373,11 @@ def everything(run: Checks) -> None:
 def main() -> None:
     """Run everything; the JSON is written also when a check fails."""
     options = arguments()
-    with tempfile.TemporaryDirectory() as name:
-        os.environ.setdefault("CUZK_CACHE_DIR", str(Path(name) / "cache"))
-        from cuzk.bench.cuda_measure import machine
-
-        run = Checks(options, Path(name))
-        run.found |= {"command": " ".join(sys.argv), "before": machine(), "passed": False, "cpus": os.cpu_count()}
-        say(json.dumps(run.found["before"]))
-        try:
+    with own_folder() as folder:
+        run = Checks(options, folder)
+        run.found["cpus"] = os.cpu_count()
+        with recorded(run.found, options.out):
             everything(run)
-            run.found["passed"] = True
-        except BaseException as error:
-            run.found["error"] = f"{type(error).__name__}: {error}"[:4000]
-            raise
-        finally:
-            run.found |= {"after": machine(), "seconds": round(time.perf_counter() - START, 1)}
-            options.out.write_text(json.dumps(run.found, indent=1) + "\n")
-    say(f"all passed, {len(run.found['misses'])} miss(es); {options.out}")
 
 
 if __name__ == "__main__":

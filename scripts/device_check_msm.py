@@ -29,7 +29,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from cuzk import config, device
 from cuzk.bench import cuda_measure
-from cuzk.bench.cuda_measure import machine
 from cuzk.bench.cuda_points import GROUPS, known_points, multiple, positions, random_bitmap, random_scalars, skewed_scalars
 from cuzk.cuda import compiler, offline
 from cuzk.field.coordinates_cuda import FIELDS
@@ -39,19 +38,9 @@ from cuzk.kernels import tree_cuda
 from cuzk.msm import cuda, cuda_plan, cuda_stream, fixed_base_cuda, pippenger
 from cuzk.msm.cuda_scratch import Trees, combined
 from cuzk.msm.rows import point_limbs, rows_from_mont
+from scripts.device_report import START, fail, recorded, say
 
-START = time.perf_counter()
 U32 = npt.NDArray[np.uint32]
-
-
-def say(text: str) -> None:
-    """A line with the time since the start, at once."""
-    print(f"[{time.perf_counter() - START:6.1f} s] {text}", flush=True)
-
-
-def fail(text: str) -> None:
-    """A check that does not hold ends the run."""
-    raise SystemExit(f"FAILED: {text}")
 
 
 class Checks:
@@ -403,15 +392,8 @@ def main() -> None:
     options = arguments()
     compiler.on_compile.append(lambda name, seconds: say(f"compiled {name} in {seconds:.1f} s"))
     run = Checks(device.cards(device.parse("cuda:0"))[0], options)
-    run.found |= {"command": " ".join(sys.argv), "before": machine(), "passed": False}
-    say(json.dumps(run.found["before"]))
-    try:
+    with recorded(run.found, options.out):
         everything(run)
-        run.found["passed"] = True
-    finally:
-        run.found |= {"after": machine(), "seconds": round(time.perf_counter() - START, 1)}
-        options.out.write_text(json.dumps(run.found, indent=1) + "\n")
-    say(f"all passed; {options.out}")
 
 
 if __name__ == "__main__":

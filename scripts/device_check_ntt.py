@@ -27,7 +27,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from cuzk import device
 from cuzk.bench import cuda_field, cuda_measure, measure
-from cuzk.bench.cuda_measure import machine
 from cuzk.cuda import compiler
 from cuzk.field.limbs import FR_LIMBS, FR_RADIX, U64, fr_ints, fr_mont, from_limbs
 from cuzk.field.params import FR_GENERATOR, R, omega
@@ -39,20 +38,10 @@ from cuzk.ntt_cuda import Domain, Transform, reversal
 from cuzk.spec import groth16 as spec_groth16
 from cuzk.spec import ntt as spec
 from cuzk.spec.field import Fr
+from scripts.device_report import fail, recorded, say
 
 CLASSES = 64
 ODD_ORDER = 3 * 11 * 19
-START = time.perf_counter()
-
-
-def say(text: str) -> None:
-    """A line with the time since the start, at once."""
-    print(f"[{time.perf_counter() - START:6.1f} s] {text}", flush=True)
-
-
-def fail(text: str) -> None:
-    """A check that does not hold ends the run."""
-    raise SystemExit(f"FAILED: {text}")
 
 
 def random_elements(count: int, seed: int) -> U64:
@@ -341,9 +330,7 @@ def main() -> None:
     options = parser.parse_args()
     compiler.on_compile.append(lambda name, seconds: say(f"compiled {name} in {seconds:.1f} s"))
     run = Checks(device.cards(device.parse("cuda:0"))[0], options.repeat)
-    run.found |= {"command": " ".join(sys.argv), "before": machine(), "passed": False}
-    say(json.dumps(run.found["before"]))
-    try:
+    with recorded(run.found, options.out):
         run.compile_all()
         run.rates(options.rounds)
         run.small(options.small)
@@ -357,11 +344,6 @@ def main() -> None:
             run.sparse(log_size)
         if options.levels:
             run.levels(options.levels)
-        run.found["passed"] = True
-    finally:
-        run.found |= {"after": machine(), "seconds": round(time.perf_counter() - START, 1)}
-        options.out.write_text(json.dumps(run.found, indent=1) + "\n")
-    say(f"all passed; {options.out}")
 
 
 if __name__ == "__main__":

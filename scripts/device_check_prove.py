@@ -15,27 +15,17 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from scripts.device_report import START, fail, own_folder, recorded, say
+
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
 VECTORS = ROOT / "tests" / "vectors"
-
-START = time.perf_counter()
 CASES = "2kib-v1_1,2kib-v1,2kib-synthetic,2kib-non-interactive,8mib-v1_1"
-
-
-def say(text: str) -> None:
-    """A line with the time since the start, at once."""
-    print(f"[{time.perf_counter() - START:6.1f} s] {text}", flush=True)
-
-
-def fail(text: str) -> None:
-    """A check that does not hold ends the run."""
-    raise SystemExit(f"FAILED: {text}")
 
 
 def rss() -> int:
@@ -264,20 +254,10 @@ def everything(run: Checks) -> None:
 def main() -> None:
     """Run everything; the JSON is written also when a check fails."""
     options = arguments()
-    with tempfile.TemporaryDirectory() as name:
-        os.environ.setdefault("CUZK_CACHE_DIR", str(Path(name) / "cache"))
-        from cuzk.bench.cuda_measure import machine
-
-        run = Checks(options, Path(name))
-        run.found |= {"command": " ".join(sys.argv), "before": machine(), "passed": False}
-        say(json.dumps(run.found["before"]))
-        try:
+    with own_folder() as folder:
+        run = Checks(options, folder)
+        with recorded(run.found, options.out):
             everything(run)
-            run.found["passed"] = True
-        finally:
-            run.found |= {"after": machine(), "seconds": round(time.perf_counter() - START, 1)}
-            options.out.write_text(json.dumps(run.found, indent=1) + "\n")
-    say(f"all passed; {options.out}")
 
 
 if __name__ == "__main__":

@@ -15,31 +15,21 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-VECTORS = ROOT / "tests" / "vectors"
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-START = time.perf_counter()
+from scripts.device_report import START, fail, own_folder, recorded, say
+
+ROOT = Path(__file__).parent.parent
+VECTORS = ROOT / "tests" / "vectors"
 CASES = "2kib-v1_1,2kib-synthetic,2kib-non-interactive,8mib-v1_1,fixture:32GiB"
 LARGE = 1 << 24  # rows from which only the first and the last partition are looked at
 DIGESTS = ("aux_blake2s", "inputs_blake2s", "az_blake2s", "bz_blake2s", "cz_blake2s")
-
-
-def say(text: str) -> None:
-    """A line with the time since the start, at once."""
-    print(f"[{time.perf_counter() - START:6.1f} s] {text}", flush=True)
-
-
-def fail(text: str) -> None:
-    """A check that does not hold ends the run."""
-    raise SystemExit(f"FAILED: {text}")
 
 
 class Case:
@@ -329,25 +319,13 @@ def everything(run: Checks) -> None:
 def main() -> None:
     """Run everything; the JSON is written also when a check fails."""
     options = arguments()
-    with tempfile.TemporaryDirectory() as name:
-        os.environ.setdefault("CUZK_CACHE_DIR", str(Path(name) / "cache"))
-        from cuzk.bench.cuda_measure import machine
-
-        found: dict[str, Any] = {"command": " ".join(sys.argv), "before": machine(), "passed": False}
-        say(json.dumps(found["before"]))
-        try:
-            run = Checks(options, Path(name))
-            run.found = found | run.found
-            found = run.found
+    with own_folder() as folder:
+        found: dict[str, Any] = {}
+        with recorded(found, options.out):
+            run = Checks(options, folder)
+            found |= run.found
+            run.found = found
             everything(run)
-            found["passed"] = True
-        except BaseException as error:
-            found["error"] = f"{type(error).__name__}: {error}"
-            raise
-        finally:
-            found |= {"after": machine(), "seconds": round(time.perf_counter() - START, 1)}
-            options.out.write_text(json.dumps(found, indent=1) + "\n")
-    say(f"all passed; {options.out}")
 
 
 if __name__ == "__main__":

@@ -15,11 +15,9 @@ The JSON is written also when something fails; what is slower than it should be 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from scripts import device_check_32gib
 from scripts.device_check_32gib import MINER, SECTOR
-from scripts.device_check_prove import START, Case, cuzk, fail, say
+from scripts.device_check_prove import Case, cuzk
+from scripts.device_report import fail, own_folder, recorded, say
 
 DEVICES = "cuda:0,1"
 SPEED_UP = 1.8
@@ -161,14 +160,10 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Run everything; the JSON is written also when a check fails."""
     options = arguments()
-    with tempfile.TemporaryDirectory() as name:
-        os.environ.setdefault("CUZK_CACHE_DIR", str(Path(name) / "cache"))
-        from cuzk.bench.cuda_measure import machine
-
-        run = Checks(options, Path(name))
-        run.found |= {"command": " ".join(sys.argv), "before": machine(), "passed": False, "cpus": os.cpu_count()}
-        say(json.dumps(run.found["before"]))
-        try:
+    with own_folder() as folder:
+        run = Checks(options, folder)
+        run.found["cpus"] = os.cpu_count()
+        with recorded(run.found, options.out):
             run.prepare()
             if options.case:
                 run.oracle()
@@ -178,14 +173,6 @@ def main() -> None:
                 run.faults()
             finally:
                 run.cards.free()
-            run.found["passed"] = True
-        except BaseException as error:
-            run.found["error"] = f"{type(error).__name__}: {error}"[:4000]
-            raise
-        finally:
-            run.found |= {"after": machine(), "seconds": round(time.perf_counter() - START, 1)}
-            options.out.write_text(json.dumps(run.found, indent=1) + "\n")
-    say(f"all passed, {len(run.found['misses'])} miss(es); {options.out}")
 
 
 if __name__ == "__main__":

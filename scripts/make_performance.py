@@ -282,15 +282,21 @@ def phases(found: dict[str, Any]) -> str:
     return "\nWhere the time of a proof goes, medians:\n\n" + table(("phase", *(row["path"] for row in with_phases)), rows) + "\n"
 
 
+def heading(title: str, file: str, found: dict[str, Any], more: str = "") -> str:
+    """Title of a card's run, its file and command, the cards (with `more` about them) and the compilers."""
+    facts_of = found["before"]["facts"]
+    names = ", ".join(c["name"] for c in facts_of["cards"])
+    return f"### {title}\n\n{link(file)}, by `{found['command']}`: {names}{more}; {', '.join(facts_of['compiler'])}."
+
+
 def card(file: str, title: str) -> str:
     """Device times of a card's run."""
     found = read(file)
     if found is None:
         return ""
     facts_of = found["before"]["facts"]
-    name = facts_of["cards"][0]
-    text = f"### {title}\n\n{link(file)}, by `{found['command']}`: {name['name']}, {name['multiprocessors']} multiprocessors,"
-    text += f" {facts_of['driver']}; {', '.join(facts_of['compiler'])}. {len(found['checks'])} checks passed,"
+    more = f", {facts_of['cards'][0]['multiprocessors']} multiprocessors, {facts_of['driver']}"
+    text = heading(title, file, found, more) + f" {len(found['checks'])} checks passed,"
     text += f" {sum(c['times'] for c in found['checks'])} comparisons.\n\n"
     rows = [
         (what, f"{number(t['median'])} ms", f"{number(t['min'])} to {number(t['max'])} ms", str(t["runs"]))
@@ -341,10 +347,7 @@ def sector(file: str, title: str) -> str:
     found = read(file)
     if found is None:
         return ""
-    facts_of = found["before"]["facts"]
-    names = ", ".join(c["name"] for c in facts_of["cards"])
-    text = f"### {title}\n\n{link(file)}, by `{found['command']}`: {names}, {found['cpus']} CPUs;"
-    text += f" {', '.join(facts_of['compiler'])}. Parameters are made on the card.\n\n"
+    text = heading(title, file, found, f", {found['cpus']} CPUs") + " Parameters are made on the card.\n\n"
     text += "".join(f"- {check['what']}\n" for check in found["checks"])
     text += "".join(f"- not reached: {miss}\n" for miss in found["misses"])
     times = []
@@ -400,9 +403,7 @@ def on_card(file: str) -> str:
     found = read(file)
     if found is None:
         return ""
-    facts_of = found["before"]["facts"]
-    text = f"### Synthesis\n\n{link(file)}, by `{found['command']}`: {facts_of['cards'][0]['name']};"
-    text += f" {', '.join(facts_of['compiler'])}. {len(found['checks'])} checks passed,"
+    text = heading("Synthesis", file, found) + f" {len(found['checks'])} checks passed,"
     text += f" {sum(c['times'] for c in found['checks'])} comparisons of every value.\n\n"
     rows = []
     for name, case in found["cases"].items():
