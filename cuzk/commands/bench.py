@@ -11,7 +11,7 @@ from cuzk import __version__, statistics, variants
 from cuzk.bench import arkworks, machine, measure
 from cuzk.bench.measure import Request
 from cuzk.circuits.params import parse_size
-from cuzk.commands.choices import choose_cards
+from cuzk.commands.choices import choose_cards, device_names
 from cuzk.commands.synthesis_text import phase_table
 from cuzk.device import parse
 from cuzk.errors import DeviceError, UsageError
@@ -102,7 +102,7 @@ def run(options: Options) -> dict[str, Any]:
         options.peers,
         options.opts,
         options.variant,
-        ",".join(f"cuda:{card.ordinal}" for card in cards) or "cpu",
+        device_names(cards),
         tuple(cards),
         progress,
     )

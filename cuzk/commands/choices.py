@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +77,11 @@ def choose_cards(wanted: str, progress: Progress) -> list[Any]:
         progress.line(f"no card is used: {error.message}")
         return []
     return found
+
+
+def device_names(cards: Sequence[Any]) -> str:
+    """The device of a run as results name it: `cuda:0,cuda:1`, or `cpu` without cards."""
+    return ",".join(f"cuda:{card.ordinal}" for card in cards) or "cpu"
 
 
 def probe(card: Any) -> None:

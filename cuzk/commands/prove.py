@@ -21,7 +21,7 @@ from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape, Witness
 from cuzk.circuits.witness import Hints
 from cuzk.commands.cards import Cards, Work, compile_for
-from cuzk.commands.choices import Ids, choose_cards, chosen_partitions
+from cuzk.commands.choices import Ids, choose_cards, chosen_partitions, device_names
 from cuzk.errors import CuzkError, FalseCircuit, InternalError, UsageError
 from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
@@ -91,10 +91,7 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     progress.announce_compilation()
     with timer.phase("open_device"):
         cards = choose_cards(options.device, progress)
-    device = ",".join([f"cuda:{card.ordinal}" for card in cards]) or "cpu"
-    settings = variants.apply(Settings(), options.opts, variants.PROOF, device=device)
-    if cards:
-        _refuse_cpu_switches(settings)
+    settings = settings_of(options, cards)
     if options.device_memory is not None:
         parse_bytes(options.device_memory, "--device-memory")
     outputs = {"-o": options.proof_file, "--timings": options.timings, "--trace": options.trace}
@@ -119,7 +116,7 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         **job.facts,
         "parameters": job.parameters.as_dict(),
         "verified": True,
-        "device": device,
+        "device": device_names(cards),
         **facts,
         "settings": settings.as_dict(),
         "randomness": "file" if options.unsafe_randomness else "system",
@@ -175,9 +172,6 @@ def _c1_job(options: Options, timer: Timer, progress: Progress, parameters_of: P
     if held is None:
         with timer.phase("srs_load"):
             located = policy.locate(size, options.params, progress)
-    elif held.facts.get("sector_size") != size:
-        raise UsageError("a C1 of another sector size", file=options.input_file, expected=held.facts.get("sector_size"), got=size)
-    if held is None:
         with timer.phase("check_c1"):
             c1_check.check(content, replica, progress)
         with timer.phase("record_shape"):
@@ -185,6 +179,8 @@ def _c1_job(options: Options, timer: Timer, progress: Progress, parameters_of: P
         with timer.phase("srs_load"):
             parameters = parameters_of(located, shape)
     else:
+        if (expected := held.facts.get("sector_size")) != size:
+            raise UsageError("a C1 of another sector size", file=options.input_file, expected=expected, got=size)
         shape, parameters = held.shape, held.parameters
     if not replica.ids_checked:
         progress.line("ids not given: the proof is for the replica_id in the C1, which was not cross-checked (--miner, --sector)")
@@ -194,7 +190,7 @@ def _c1_job(options: Options, timer: Timer, progress: Progress, parameters_of: P
         partitions,
         None,
         lambda k: hints(content, k),
-        lambda k: replica.public_inputs(k),
+        replica.public_inputs,
         {
             "sector_size": size,
             "registered_proof": replica.registered_proof,
@@ -226,6 +222,14 @@ def _refuse_synthesis_switches(options: Options) -> None:
             raise UsageError(
                 f"{name} is about synthesis, and a circuit file holds its witness", where="--opt", hint=f"leave {name} out"
             )
+
+
+def settings_of(options: Options, cards: list[Any]) -> Settings:
+    """The switches of a run on these cards, or on the CPU without any. Raises UsageError."""
+    settings = variants.apply(Settings(), options.opts, variants.PROOF, device=device_names(cards))
+    if cards:
+        _refuse_cpu_switches(settings)
+    return settings
 
 
 def _refuse_cpu_switches(settings: Settings) -> None:

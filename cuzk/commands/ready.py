@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from cuzk import variants
 from cuzk.commands.cards import Cards
 from cuzk.commands.choices import choose_cards
-from cuzk.commands.prove import Job, Options, device_seconds, open_cards, read_job, scalars_of, work_of
+from cuzk.commands.prove import Job, Options, device_seconds, open_cards, read_job, scalars_of, settings_of, work_of
 from cuzk.errors import DeviceError
 from cuzk.files import write_atomically
 from cuzk.progress import Progress
@@ -34,8 +33,7 @@ class Ready:
         cards = choose_cards(options.device, progress)
         if not cards:
             raise DeviceError("no card", expected="a card that works", got=options.device, hint="use --device cuda")
-        device = ",".join(f"cuda:{card.ordinal}" for card in cards)
-        settings = variants.apply(Settings(), options.opts, variants.PROOF, device=device)
+        settings = settings_of(options, cards)
         job = read_job(options, settings, timer, progress, on_cards=True)
         return cls(options, settings, job, open_cards(job, cards, options, settings, timer, progress), progress)
 
