@@ -172,10 +172,16 @@ def verify(**options: Any) -> None:
 @click.option("-o", "--output", "directory", metavar="DIR", type=OutputPath(file_okay=False, path_type=Path), required=True)
 @click.option("--toxic-waste", type=FILE, help="JSON with alpha, beta, gamma, delta, tau.")
 @click.option("--random", "fresh", is_flag=True, help="Fresh waste, discarded.")
-@click.option("--device", metavar="auto|cpu|cuda[:ids]", default="auto", show_default=True)
+@click.option(
+    "--device",
+    metavar="auto|cpu|cuda[:ids]",
+    default="auto",
+    show_default=True,
+    help="cuda: the first card; cuda:1: that one; auto: a card that works, else the CPU.",
+)
 @json_option
 def setup(**options: Any) -> None:
-    """Make parameters of our own, for tests: no chain accepts them.
+    """Make parameters of our own, for tests: no chain accepts them. Their bytes are the same whatever device makes them.
 
     Example: cuzk setup 2KiB -o params/
     """
@@ -239,7 +245,7 @@ def bench(**options: Any) -> None:
     """Measure one subject, or all: medians, spread, a checked result for every row, and the machine.
 
     The subject prove runs whole warm processes on every arithmetic path of this machine (CUZK_CPU chooses one); setup too, which
-    takes minutes. --device cuda measures all but setup on a card, with clocks and what each kernel takes; auto is the CPU here.
+    takes minutes. --device cuda measures on a card, with clocks and what each kernel takes; auto is the CPU here.
 
     Example: cuzk bench msm --size 2^16,2^18 --peers --json
     """

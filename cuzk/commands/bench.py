@@ -14,14 +14,13 @@ from cuzk.circuits.params import parse_size
 from cuzk.commands.choices import choose_cards, device_names
 from cuzk.commands.synthesis_text import phase_table
 from cuzk.device import parse
-from cuzk.errors import DeviceError, UsageError
+from cuzk.errors import UsageError
 from cuzk.noise import Watch
 from cuzk.progress import Progress
 from cuzk.variants import DEFAULTS
 
 SUBJECTS = ("field", "ntt", "msm", "synth", "prove", "setup")
 OF_ELEMENTS, OF_SECTORS = ("ntt", "msm"), ("synth", "prove", "setup")
-ON_CARDS = ("field", "ntt", "msm", "synth", "prove")
 WITH_SWITCHES = ("synth", "prove")
 SMALLEST = {"ntt": 6, "msm": 0}
 
@@ -68,10 +67,7 @@ def _check_switches(options: Options) -> None:
 
 
 def _check_cards(options: Options) -> None:
-    """What cards cannot do. Raises  DeviceError for a subject that runs on the CPU only; UsageError for options about the CPU"""
-    if options.subject not in (None, *ON_CARDS):
-        message, expected = f"no {options.subject} on CUDA in this version", f"one of {', '.join(ON_CARDS)}"
-        raise DeviceError(message, where="cuzk bench", expected=expected, got=options.device, hint="use --device cpu")
+    """Raises  UsageError for options about the CPU"""
     switches = options.opts if options.subject == "synth" else ()
     flags = {"--peers": options.peers, "--threads": options.threads, "--variant": options.variant, "--opt": switches}
     for flag, given in flags.items():
@@ -106,7 +102,7 @@ def run(options: Options) -> dict[str, Any]:
         tuple(cards),
         progress,
     )
-    subjects = (options.subject,) if options.subject else ON_CARDS if on_cards else SUBJECTS
+    subjects = (options.subject,) if options.subject else SUBJECTS
     found = machine.describe((arkworks.PACKAGE,) if options.peers else ())
     rows, noise, facts = _measured(subjects, request)
     return {

@@ -51,16 +51,6 @@ def _porep_id(text: str) -> bytes:
         raise UsageError("not hex", where="--porep-id", expected="32 bytes as hex", got=ascii(text)[:80]) from None
 
 
-def choose_device(wanted: str, what: str) -> str:
-    """The device of a command that runs on the CPU only. Asking it for CUDA is an error, never a silent CPU run.
-
-    Raises  DeviceError, UsageError
-    """
-    if device.parse(wanted).kind == "cuda":
-        raise DeviceError(f"no {what} on CUDA in this version", expected="auto or cpu", got=wanted, hint="use --device cpu")
-    return "cpu"
-
-
 def choose_cards(wanted: str, progress: Progress) -> list[Any]:
     """The cards of this run: those asked for, or with `auto` all that work; none for the CPU.
 

@@ -18,12 +18,14 @@ import hashlib
 import mmap
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from pathlib import Path
 from typing import IO, Protocol
 
 import numpy as np
 
+from cuzk import workers
 from cuzk.curve import encoding
 from cuzk.errors import ParametersError
 from cuzk.field.limbs import U8
@@ -33,6 +35,7 @@ from cuzk.formats.remember import Identity
 from cuzk.groth16.crs import COUNT_BYTES, POINT_BYTES, VECTORS, VK_FIXED_BYTES, Lengths
 from cuzk.groth16.keys import VerifyingKey
 from cuzk.progress import Progress
+from cuzk.timing import Timer
 
 # A private map that is never written to needs no memory of its own, so none need be reserved for it.
 _NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
@@ -71,7 +74,7 @@ class Reference(Protocol):
 
     def vk_be(self) -> bytes: ...
 
-    def blocks(self, name: str) -> Iterator[U8]: ...
+    def blocks(self, name: str) -> Generator[U8]: ...
 
 
 class ParamsFile:
@@ -292,26 +295,27 @@ def check_points(path: Path, name: str, be: U8, group: str, offset: int, subgrou
     )
 
 
-def write(file: IO[bytes], reference: Reference, progress: Progress) -> dict[str, str]:
+def write(file: IO[bytes], reference: Reference, progress: Progress, timer: Timer | None = None) -> dict[str, str]:
     """Write a whole parameter file, block by block. Returns the SHA-256 of the file (`file`) and of each vector's points.
 
-    Cost    memory of one block; a G2 point counts three times in the progress
+    Cost    memory of one block; a G2 point counts three times in the progress; a phase a vector
     """
-    whole = hashlib.sha256()
+    whole, timer = hashlib.sha256(), timer or Timer(silent=True)
     digests = {}
 
-    def put(data: bytes | memoryview) -> None:
-        file.write(data)
-        whole.update(data)
+    def put(data: bytes | memoryview, *others: Callable[[bytes | memoryview], object]) -> None:
+        # Each in a thread of its own: a digest takes as long as a disk.
+        workers.run_all(lambda take: take(data), [(file.write,), (whole.update,), *((other,) for other in others)])
 
-    put(reference.vk_be())
+    with timer.phase("vk"):
+        put(reference.vk_be())
     for name, group in VECTORS:
         vector = hashlib.sha256()
         put(reference.lengths.vector(name).to_bytes(COUNT_BYTES, "big"))
-        for block in reference.blocks(name):
-            put(block.data)
-            vector.update(block.data)
-            progress.advance(len(block) * (3 if group == "g2" else 1), f"making {name}")
+        with timer.phase(f"points_{name}"), closing(reference.blocks(name)) as blocks:
+            for block in blocks:
+                put(block.data, vector.update)
+                progress.advance(len(block) * (3 if group == "g2" else 1), f"making {name}")
         digests[name] = vector.hexdigest()
     digests["file"] = whole.hexdigest()
     return digests

@@ -10,11 +10,16 @@ from cuzk.field import fp_cuda
 from cuzk.field.coordinates_cuda import FIELDS
 from cuzk.field.limbs import FR_LIMBS, U64
 from cuzk.kernels import digits_cuda, msm_cuda, points_cuda
-from cuzk.kernels.tree_cuda import point_bytes
+from cuzk.kernels.tree_cuda import pair_add, point_bytes
 from cuzk.msm.cuda_plan import SCALAR_BITS, tree_scratch
 from cuzk.msm.cuda_scratch import DevicePoints, Scratch, Trees
 from cuzk.msm.rows import point_limbs
 
+# What runs here, to be compiled side by side.
+KERNELS = (
+    *(digits_cuda.odd_digits, msm_cuda.list_gap, points_cuda.reduce_points),
+    *(kernel for both in pair_add.values() for kernel in both),
+)
 _TABLE_BYTES = 1 << 30
 _BLOCK_BYTES = 3 << 30  # of sums that are made at a time
 _WIDTHS = range(4, 23)
@@ -45,9 +50,9 @@ def _pairs(c: int) -> int:
     return -(-windows // 2)
 
 
-def memory(curve: str, count: int, multiprocessors: int) -> int:
-    """Bytes of device memory for about `count` multiples, without scalars and results."""
-    c = window_bits(curve, max(1, count))
+def memory(curve: str, count: int, multiprocessors: int, c: int | None = None) -> int:
+    """Bytes of device memory for about `count` multiples, without scalars and results; in windows of c bits, if given."""
+    c = c or window_bits(curve, max(1, count))
     windows, size, half = -(-SCALAR_BITS // c), point_bytes(FIELDS[curve]), 1 << (c - 1)
     sums = _pairs(c) * block_size(curve, count, c)
     table = (windows * half + c * windows) * size

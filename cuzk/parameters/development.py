@@ -30,6 +30,7 @@ from cuzk.memory import predicted_peak, size_text
 from cuzk.progress import Progress
 from cuzk.r1cs import digest
 from cuzk.seal.sector import BY_SIZE
+from cuzk.timing import Timer
 
 WARNING = "development parameters of cuzk: for tests only, accepted by no chain"
 PREFIX = "cuzk-dev-"
@@ -129,14 +130,23 @@ def circuit_digest(shape: Shape) -> str | None:
 def refuse_too_large(shape: Shape, directory: Path, where: str, memory: int) -> None:
     """Raise ResourceError unless there are `memory` bytes of memory, and room on the disk for the files."""
     existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
-    elsewhere = "set CUZK_CACHE_DIR to a directory on" if where == "--params dev" else "name with -o a directory on"
+    to_prove = where == "--params dev"
+    elsewhere = "set CUZK_CACHE_DIR to a directory on" if to_prove else "name with -o a directory on"
+    # Cards that prove make the parameters of a sector size for themselves, without a file. Setup itself takes as much memory.
+    on_cards = f"prove with {'' if to_prove else '--params dev '}--device cuda, " if "sector_size" in shape.facts else ""
+    filecoins = "or use Filecoin's parameters (--params DIR)"
     for what, need, have, hint in (
-        ("memory", memory, config.available_memory(), "use Filecoin's parameters (--params DIR), or a machine with more of it"),
+        (
+            "memory",
+            memory,
+            config.available_memory(),
+            f"use a machine with more of it, {on_cards if to_prove else ''}{filecoins}",
+        ),
         (
             "disk",
             lengths(shape).file_bytes + (1 << 20),
             shutil.disk_usage(existing).free,
-            f"free space, {elsewhere} a larger disk, or use Filecoin's parameters (--params DIR)",
+            f"free space, {elsewhere} a larger disk, {on_cards}{filecoins}",
         ),
     ):
         if need > have:
@@ -150,14 +160,14 @@ def refuse_too_large(shape: Shape, directory: Path, where: str, memory: int) -> 
             )
 
 
-def _announce(shape: Shape, directory: Path, progress: Progress) -> None:
-    """Say how much is going to be written, and about how long it takes."""
+def _announce(shape: Shape, directory: Path, card: Any, progress: Progress) -> None:
+    """Say how much is going to be written, and about how long it takes a CPU."""
     total = lengths(shape)
     seconds = SECONDS_A_POINT[config.cpu_path()] * (total.points + 2 * total.b) / config.thread_count()
     if total.file_bytes >= 1 << 20:
         long = f"{seconds / 60:.0f} min" if seconds >= 100 else f"{seconds:.0f} s"
-        size = size_text(total.file_bytes)
-        progress.line(f"parameters of {shape.name}: {size} will be written to {directory}, in about {long}")
+        how = f"in about {long}" if card is None else f"made on cuda:{card.ordinal}, {card.name}"
+        progress.line(f"parameters of {shape.name}: {size_text(total.file_bytes)} will be written to {directory}, {how}")
 
 
 def _refuse_another(shape: Shape, files: Files) -> None:
@@ -177,29 +187,30 @@ def _refuse_another(shape: Shape, files: Files) -> None:
         )
 
 
-def write(shape: Shape, waste: Waste, directory: Path, progress: Progress) -> dict[str, Any]:
-    """Make the three files in `directory` (made if absent). Returns what the sidecar says, and the paths.
+def write(shape: Shape, waste: Waste, directory: Path, progress: Progress, card: Any = None) -> dict[str, Any]:
+    """Make the three files in `directory` (made if absent): on a card, if one is given, the same files as on the CPU.
 
+    Returns what the sidecar says, where the files are, and the time by phase.
     Raises  ResourceError if disk or memory do not suffice; MalformedInput for a circuit with an unconstrained variable;
-            UsageError if files of another circuit stand in the way
+            UsageError if files of another circuit stand in the way; DeviceError if the card fails
     """
     files = Files.of(directory, shape.name)
     _refuse_another(shape, files)
     try:
-        refuse_too_large(shape, directory, "cuzk setup", memory_need(shape))
+        refuse_too_large(shape, directory, "cuzk setup", _memory(shape, card))
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ResourceError("cannot make the directory", file=directory, got=error.strerror, hint="choose another one") from error
-    _announce(shape, directory, progress)
-    began = time.monotonic()
+    _announce(shape, directory, card, progress)
+    timer = Timer()
     total = lengths(shape)
     with progress.bar(f"parameters {shape.name}", total.points + 2 * total.b, "point"):
         progress.label("evaluating the columns at tau")
-        reference = Setup(shape, waste.secret)
+        reference = _reference(shape, waste, card, timer)
         with contextlib.suppress(FileNotFoundError):
             files.sidecar.unlink()  # what it says does not hold from here on
         with replacing(files.params) as file:
-            digests = srs.write(file, reference, progress)
+            digests = srs.write(file, reference, progress, timer)
     vk = reference.vk_be()
     write_atomically(files.vk, vk)
     content = {
@@ -217,7 +228,26 @@ def write(shape: Shape, waste: Waste, directory: Path, progress: Progress) -> di
         "made_by": f"cuzk {__version__}",
     }
     write_atomically(files.sidecar, json.dumps(content, indent=1).encode() + b"\n")
-    return {**content, "directory": str(directory), "seconds": round(time.monotonic() - began, 3)}
+    seconds = timer.stop()
+    return {**content, "directory": str(directory), "seconds": round(seconds, 3), "phases": timer.totals()}
+
+
+def _memory(shape: Shape, card: Any) -> int:
+    """Bytes of the host that making the files takes."""
+    if card is None:
+        return memory_need(shape)
+    from cuzk.groth16 import setup_blocks_cuda
+
+    return memory_need(shape) + setup_blocks_cuda.HOST_BYTES
+
+
+def _reference(shape: Shape, waste: Waste, card: Any, timer: Timer) -> srs.Reference:
+    """What makes the points: the CPU, or a card."""
+    if card is None:
+        return Setup(shape, waste.secret, timer)
+    from cuzk.groth16 import setup_blocks_cuda
+
+    return setup_blocks_cuda.CardSetup(shape, waste.secret, card, timer)
 
 
 def default_directory() -> Path:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cuzk import config, device
+from cuzk.cli import main
 from cuzk.cuda import driver
 from cuzk.errors import DeviceError, ResourceError, UsageError
+from tests.conftest import VECTORS
 
 
 class Library:
@@ -217,6 +220,18 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device.cards(device.parse("auto")) == []
     with pytest.raises(DeviceError):
         device.cards(device.parse("cuda"))
+
+
+def test_setup_without_a_card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    driver.driver.cache_clear()
+    monkeypatch.setattr(driver, "LIBRARY", "libabsent.so.1")
+    command = ["setup", str(VECTORS / "groth16/cubic/circuit.json"), "-o", str(tmp_path / "new"), "--json", "--device"]
+    with pytest.raises(SystemExit) as left:
+        main([*command, "cuda"])
+    assert left.value.code == 6 and not (tmp_path / "new").exists()
+    with pytest.raises(SystemExit) as left:
+        main([*command, "auto"])
+    assert left.value.code == 0 and len(list((tmp_path / "new").iterdir())) == 3
 
 
 @pytest.fixture

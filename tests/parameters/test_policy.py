@@ -631,6 +631,11 @@ def test_large_sizes_are_refused_with_need_and_have(tmp_path: Path, lines: Lines
         need = int(str(caught.value.expected).split()[0])
         assert (memory if what == "memory" else free) < need < 48 * GIB
         assert str(caught.value.got).startswith(f"{memory if what == 'memory' else free} bytes")
+        # Cards that prove need no file; making a file takes as much memory everywhere.
+        assert ("--params dev --device cuda" in (caught.value.hint or "")) == (what == "disk")
+        with pytest.raises(ResourceError, match=f"not enough {what}") as caught:
+            development.refuse_too_large(shape, tmp_path, "--params dev", 42 * GIB)
+        assert "prove with --device cuda" in (caught.value.hint or "")
 
 
 def test_cache_directory_that_cannot_be_made(cubic: Any, lines: Lines, cache: Path) -> None:

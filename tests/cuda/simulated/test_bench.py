@@ -11,19 +11,32 @@ import numpy as np
 import pytest
 
 from cuzk import device
-from cuzk.bench import cuda_field, cuda_measure, cuda_msm, cuda_ntt, cuda_points, cuda_prove, cuda_synth, known, process
+from cuzk.bench import (
+    cuda_field,
+    cuda_measure,
+    cuda_msm,
+    cuda_ntt,
+    cuda_points,
+    cuda_prove,
+    cuda_setup,
+    cuda_synth,
+    known,
+    process,
+)
 from cuzk.bench.measure import Request
 from cuzk.bench.process import Run
 from cuzk.cli import main
 from cuzk.commands import bench
 from cuzk.errors import InternalError, UsageError
 from cuzk.field.limbs import from_limbs
+from cuzk.formats import circuit, toxic_waste
+from cuzk.groth16.logarithms import development_waste
 from cuzk.kernels import msm_cuda, ntt_cuda
 from cuzk.msm import cuda_plan, cuda_scratch
 from cuzk.parameters import policy
 from cuzk.timing import Timer
 from tests.circuits.naive import random_shape
-from tests.conftest import Draw
+from tests.conftest import VECTORS, Draw
 from tests.cuda.synthesis import random_hints
 
 
@@ -139,10 +152,41 @@ def test_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(call[-2:] == ["--device", "cuda:0"] for call in calls) and len(calls) == 3
 
 
+def test_setup(monkeypatch: pytest.MonkeyPatch) -> None:
+    stated, calls = known.digests(), []
+
+    def process_of(arguments: list[str], path: str) -> Run:
+        calls.append(arguments)
+        files = {part: {"file": f"x.{part}", "sha256": stated[f"{part}_sha256"]} for part in ("params", "vk")}
+        return Run(1.25, 1.0, 1 << 20, files | {"phases": {"points_h": 0.5}}, True)
+
+    monkeypatch.setattr(process, "cuzk", process_of)
+    rows = cuda_setup.run(request())
+    assert check_rows(rows) == ["setup 2KiB"] and rows[0]["phases"] == {"points_h": 0.5} and rows[0]["peak_memory"] == 1 << 20
+    assert all(call[0] == "setup" and call[-2:] == ["--device", "cuda:0"] for call in calls) and len(calls) == 2
+    monkeypatch.setattr(known, "digests", lambda: stated | {"params_sha256": "00"})
+    with pytest.raises(InternalError, match="the result is wrong"):
+        cuda_setup.run(request())
+
+
+@pytest.mark.parametrize("chunk", [3, 1 << 20])
+def test_sums_of_a_file(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_setup, "CHUNK", chunk)
+    source = VECTORS / "groth16" / "cubic"
+    shape, _ = circuit.load(source / "circuit.json")
+    waste = toxic_waste.read(source / "circuit.json")
+    assert cuda_setup.sums_hold(shape, waste, source / "cubic.params")
+    assert not cuda_setup.sums_hold(shape, development_waste("cubic"), source / "cubic.params")
+    data, moved = bytearray((source / "cubic.params").read_bytes()), tmp_path / "moved.params"
+    data[-384:] = data[-192:] + data[-384:-192]  # two points of b_g2, by turns
+    moved.write_bytes(data)
+    assert not cuda_setup.sums_hold(shape, waste, moved)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["setup"], 6),
+        (["setup", "--peers"], 2),
         (["synth", "--opt", "lc-layout=csr"], 2),
         (["msm", "--peers"], 2),
         (["msm", "--threads", "1"], 2),

@@ -30,7 +30,7 @@ from tests.test_end_to_end import run
 class FixedBase:
     """`fixed_base_cuda.FixedBase` by the CPU."""
 
-    def __init__(self, scratch: Any, curve: str, base_mont: Any, expected_count: int) -> None:
+    def __init__(self, scratch: Any, curve: str, base_mont: Any, expected_count: int, c: int | None = None) -> None:
         self.block, self._base = 5, fixed_base.FixedBase(curve, base_mont, expected_count)
 
     def multiples_into(self, out: DevicePoints, scalars: int, n: int) -> None:
