@@ -24,9 +24,7 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(out: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> dict[str, Any]:
     circuit = str(VECTORS / "groth16" / "cubic" / "circuit.json")
-    monkeypatch.setattr(
-        "sys.argv", ["device_check_setup.py", str(out), "--as-cpu", circuit, "--large", circuit, *options]
-    )
+    monkeypatch.setattr("sys.argv", ["device_check_setup.py", str(out), "--as-cpu", circuit, "--large", circuit, *options])
     try:
         script.main()
     finally:
