@@ -9,9 +9,11 @@ import functools
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from cuzk import config, signals
 
@@ -63,6 +65,44 @@ def pin(threads: int | None = None) -> str:
     return f"{threads} workers pinned to CPUs {', '.join(map(str, cpus[:threads]))}" if threads > 1 else "one worker, not pinned"
 
 
+class _Crew(Generic[T]):
+    """Calls that workers take one after the other by themselves. The caller sleeps until what it waits for is there: each time
+    it wakes, it takes a CPU from a worker, and the interpreter's lock from all.
+    """
+
+    def __init__(self, task: Callable[..., T], calls: list[tuple[Any, ...]], threads: int) -> None:
+        self.results: list[Future[T]] = [Future() for _ in calls]
+        self._waiting = deque(zip(self.results, calls, strict=True))
+        if (watcher := observer) is not None:
+            task = functools.partial(_observed, watcher, watcher.origin(), task)
+        self._members = [_pool(threads).submit(self._work, task) for _ in range(min(threads, len(calls)))]
+
+    def _work(self, task: Callable[..., T]) -> None:
+        with suppress(IndexError):
+            while True:
+                result, a = self._waiting.popleft()
+                try:
+                    signals.check()
+                    result.set_result(task(*a))
+                except BaseException as error:
+                    self._waiting.clear()  # in order: no one waits for a later result
+                    result.set_exception(error)
+
+    def wait(self) -> None:
+        """Until every call has ended or is dropped."""
+        for member in self._members:
+            member.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._waiting.clear()
+        for member in self._members:
+            if not member.cancel():
+                member.result()
+
+
 def run(task: Callable[..., T], arguments: Iterable[tuple[Any, ...]], threads: int | None = None) -> Iterator[T]:
     """Call `task(*a)` for each tuple, at most `threads` at a time (default: all CPUs), yielding results in order.
 
@@ -76,26 +116,21 @@ def run(task: Callable[..., T], arguments: Iterable[tuple[Any, ...]], threads: i
             signals.check()
             yield task(*a)
         return
-    if (watcher := observer) is None:
-        futures = [_pool(threads).submit(task, *a) for a in calls]
-    else:
-        origin = watcher.origin()
-        futures = [_pool(threads).submit(_observed, watcher, origin, task, *a) for a in calls]
-    try:
-        for future in futures:
+    with _Crew(task, calls, threads) as crew:
+        for result in crew.results:
             signals.check()
-            yield future.result()
-    finally:
-        for future in futures:
-            future.cancel()
-        for future in futures:
-            if not future.cancelled():
-                future.exception()
+            yield result.result()
 
 
 def run_all(task: Callable[..., T], arguments: Iterable[tuple[Any, ...]], threads: int | None = None) -> list[T]:
     """As `run`, to the end."""
-    return list(run(task, arguments, threads))
+    threads = threads or config.thread_count()
+    calls = list(arguments)
+    if threads == 1 or len(calls) <= 1:
+        return list(run(task, calls, threads))
+    with _Crew(task, calls, threads) as crew:
+        crew.wait()
+        return [result.result() for result in crew.results]
 
 
 def ranges(n: int, parts: int, multiple: int = 1) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from cuzk import workers
+from cuzk import signals, workers
 
 
 def test_results_come_in_order_and_failures_come_out() -> None:
@@ -40,3 +40,34 @@ def test_pinned_workers_have_a_cpu_each() -> None:
         assert set.union(*found) == set(sorted(before)[:5])
     assert os.sched_getaffinity(0) == before
     assert workers.pin(1) == "one worker, not pinned"
+
+
+def test_a_failure_drops_the_calls_that_wait() -> None:
+    seen: list[int] = []
+
+    def task(k: int) -> int:
+        seen.append(k)
+        return 1 // k
+
+    for run in (workers.run_all, lambda *a: list(workers.run(*a))):
+        seen.clear()
+        with pytest.raises(ZeroDivisionError):
+            run(task, [(k,) for k in (1, 0, *range(2, 5000))], 2)
+        assert len(seen) < 5000
+
+
+def test_results_come_while_others_are_made() -> None:
+    go = threading.Event()
+    results = workers.run(lambda k: k or go.wait(10), [(1,), (0,), (2,)], threads=2)
+    assert next(results) == 1
+    go.set()
+    assert list(results) == [True, 2]
+    unfinished = workers.run(lambda k: k, [(k,) for k in range(5)], threads=2)
+    assert next(unfinished) == 0
+    unfinished.close()
+
+
+def test_a_lost_signal_ends_all_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signals, "_received", [0.0])
+    with pytest.raises(KeyboardInterrupt):
+        workers.run_all(lambda k: k, [(k,) for k in range(9)], threads=2)
