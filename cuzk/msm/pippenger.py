@@ -34,7 +34,8 @@ SCALAR_BITS = 255  # r and the sign of its smaller residue: a residue is below 2
 U32 = npt.NDArray[np.uint32]
 Progress = Callable[[float], object]
 
-_BATCH = 1 << 15  # entries that make a task worth its overhead
+_BATCH = 1 << 19  # entries that a task of several windows may have
+_PIECE = 1 << 15  # entries that make a task worth its overhead
 _READ = 1 << 14  # points that are read and summed at a time
 
 
@@ -75,17 +76,18 @@ def _entry_cost(buckets: int) -> float:
 
 
 def _tasks(n: int, windows: int, threads: int) -> list[tuple[int, int, int, int]]:
-    """Whole windows, several a task if n is small; windows that do not share out among the threads are cut by points."""
-    together = max(1, min(-(-windows // threads), _BATCH // max(1, n)))
-    tasks = -(-windows // together)
-    whole = tasks - tasks % threads if together == 1 else tasks
-    bounds = [(w, min(windows, w + together), 0, n) for w in range(0, whole * together, together)]
-    rest = windows - min(windows, whole * together)
-    if rest:
-        pieces = max(1, min(threads // math.gcd(threads, rest), -(-2 * threads // rest), n // _BATCH))
-        for w in range(windows - rest, windows):
-            bounds += [(w, w + 1, k0, k1) for k0, k1 in workers.ranges(n, pieces, msm_cpu.STRIP)]
-    return bounds
+    """As many whole windows to each thread, several a task if n is small; windows that are left are cut by points."""
+    share, rest = divmod(windows, threads)
+    rounds = -(-share // max(1, _BATCH // max(1, n)))
+    at = 0
+    tasks = []
+    for k in range(rounds):
+        size = share * (k + 1) // rounds - share * k // rounds
+        for _ in range(threads):
+            tasks.append((at, at + size, 0, n))
+            at += size
+    pieces = max(1, min(threads // math.gcd(threads, rest), -(-2 * threads // max(1, rest)), n // _PIECE))
+    return tasks + [(w, w + 1, k0, k1) for w in range(at, windows) for k0, k1 in workers.ranges(n, pieces, msm_cpu.STRIP)]
 
 
 def _scalars(scalars_canon: U64, n: int) -> U64:
@@ -108,7 +110,7 @@ def msm(
     Domain  scalars canonical; result Montgomery
     Range   any scalar below 2^256, taken modulo r: the points must be in the subgroup of order r
     Cost    about n * 255 / c additions of 5 M + 1 S; 32 bytes a scalar of scratch unless the scalars may be overwritten
-            (`consume`), and 8 bytes a point and thread
+            (`consume`), and 8 bytes a point and thread (4 MiB a thread where there are fewer points)
     Spec    spec.curve.Curve.multiexp
     """
     threads = threads or config.thread_count()
@@ -123,7 +125,7 @@ def msm(
         prepared = scalars_canon.reshape(-1) if consume else held[0].array("scalars", scalars_canon.size, np.uint64)
         _prepare(prepared, scalars_canon, cut, threads)
 
-        def task(*bounds: int) -> tuple[U64, U32, U32, bool]:
+        def task(*bounds: int) -> tuple[U64, U32, bool]:
             mine = scratch.get()
             try:
                 return _window_sums(mine, rows, prepared, cut, *bounds)
@@ -150,10 +152,10 @@ def _prepare(prepared: U64, scalars_canon: U64, cut: Plan, threads: int) -> None
 
 def _window_sums(
     scratch: Summation, rows: Rows, prepared: U64, cut: Plan, w0: int, w1: int, k0: int, k1: int
-) -> tuple[U64, U32, U32, bool]:
-    """Buckets, then lines and columns of windows w0..w1 over points k0..k1.
+) -> tuple[U64, U32, bool]:
+    """Buckets, then lines and columns, then bits of weights of windows w0..w1 over points k0..k1.
 
-    Returns rows, and for each the weight and the exponent: the sum over them of weight 2^exponent row is the windows' share.
+    Returns rows, for each its exponent, and whether one may be infinite: the sum of 2^exponent row is the windows' share.
     """
     buckets = 1 << (cut.c - 1)
     low_bits = (cut.c - 1) // 2
@@ -172,23 +174,24 @@ def _window_sums(
     stride = 1 + high + low
     sums, counts, infinite = scratch.by_key(sums, both, (w1 - w0) * stride, infinite, "rectangle")
     place = np.flatnonzero(counts).astype(np.uint32)
-    window, i = w0 + place // stride, place % stride - 1
+    window, i = place // stride, place % stride - 1
     is_line = i < high
     weight = np.where(is_line, i, i - high + 1)
     exponent = window * cut.c + np.where(is_line, low_bits, 0)
-    return sums[place], weight.astype(np.uint32), exponent.astype(np.uint32), infinite
+    bits = []
+    for j in range(int(weight.max(initial=0)).bit_length()):
+        chosen = np.flatnonzero(weight >> j & 1)
+        bits.append(Keyed((exponent[chosen] + j + 1).astype(np.uint32) << np.uint32(1), 0, place[chosen]))
+    sums, counts, infinite = scratch.by_key(sums, bits, (w1 - w0 + 1) * cut.c + 1, infinite, "bits")
+    found = np.flatnonzero(counts)
+    return sums[found], (found - 1 + w0 * cut.c).astype(np.uint32), infinite
 
 
-def _combine(scratch: Summation, parts: list[tuple[U64, U32, U32, bool]]) -> U64:
-    """The point sum of weight 2^exponent row."""
-    rows, weights, exponents = (np.concatenate([p[k] for p in parts]) for k in range(3))
-    infinite = any(p[3] for p in parts)
-    entries = []
-    for j in range(int(weights.max(initial=0)).bit_length()):
-        index = np.flatnonzero(weights >> np.uint32(j) & np.uint32(1)).astype(np.uint32)
-        entries.append(Keyed((exponents[index] + np.uint32(j + 1)) << np.uint32(1), 0, index))
-    keys = 2 + max((int(e.keyed.max()) >> 1 for e in entries if len(e.keyed)), default=0)
-    sums, counts, _ = scratch.by_key(rows, entries, keys, infinite, "bits")
+def _combine(scratch: Summation, parts: list[tuple[U64, U32, bool]]) -> U64:
+    """The sum of 2^exponent row."""
+    rows, exponents = (np.concatenate([p[k] for p in parts]) for k in range(2))
+    entries = Keyed((exponents + np.uint32(1)) << np.uint32(1), 0, np.arange(len(rows), dtype=np.uint32))
+    sums, counts, _ = scratch.by_key(rows, [entries], 2 + int(exponents.max(initial=0)), any(p[2] for p in parts), "powers")
     sums[counts == 0] = 0
     return _horner(scratch.curve, sums[1:])
 

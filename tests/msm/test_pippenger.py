@@ -108,7 +108,8 @@ def test_buckets_of_many_pieces(sample: tuple[str, list[Any]], draw: Draw) -> No
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7, 40])
 def test_the_number_of_threads_does_not_matter(threads: int, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pippenger, "_BATCH", 64)  # also cuts windows by points
+    monkeypatch.setattr(pippenger, "_BATCH", 64)
+    monkeypatch.setattr(pippenger, "_PIECE", 64)  # also cuts windows by points
     points = given.random_points("g1", 500, draw)
     values = draw.many(R, 500)
     done: list[float] = []
