@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,8 @@ from cuzk.errors import InternalError, UsageError
 from cuzk.progress import Progress
 
 RUNS, ROUNDS = 5, 10  # of one way, and comparing several
+_LEAST_SECONDS = 3.0  # that rounds of one task on several numbers of CPUs last,
+_MORE = 4  # unless there are this many times more of them than asked for
 _SIZES = 31
 
 
@@ -126,6 +129,33 @@ def interleaved(tasks: Sequence[Callable[[], object]], runs: int) -> list[Times]
 def times_of(task: Callable[[], object], runs: int) -> Times:
     """Times of each of `runs` runs. The task must have run before."""
     return interleaved([task], runs)[0]
+
+
+def on_each(
+    task: Callable[[], object], counts: Sequence[int], runs: int, peer: Callable[[], object] | None = None
+) -> list[Times]:
+    """Times of a task on each number of CPUs, then of a peer on one, in the same rounds: what slows the machine for a while slows
+    all alike. Short tasks go on without the peer.
+    """
+
+    def on(count: int, task: Callable[[], object]) -> Callable[[], None]:
+        def limited() -> None:
+            with on_cpus(count):
+                task()
+
+        return limited
+
+    tasks = [on(count, task) for count in counts]
+    peers = [on(1, peer)] if peer is not None else []
+    for each in tasks + peers:
+        each()
+    times = interleaved(tasks + peers, runs)
+    a_round = sum(sum(t.wall) for t in times[: len(tasks)]) / runs
+    further = min(_MORE * runs, max(0, math.ceil(_LEAST_SECONDS / a_round) - runs))
+    for mine, more in zip(times, interleaved(tasks, further), strict=False):
+        mine.wall.extend(more.wall)
+        mine.cpu.extend(more.cpu)
+    return times
 
 
 def parse_powers(text: str) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,38 +52,41 @@ class Instance:
         return measure.result(self.result, AGAINST, fp_ints(self.result.reshape(-1, 6)) == self.want, name)
 
 
-def _measure(instance: Instance, name: str, threads: int, request: Request, peer: arkworks.Sum | None) -> dict[str, Any]:
-    instance.task()
-    shown = instance.check(name)
-    tasks: list[Callable[[], object]] = [instance.task]
+def _measure(instance: Instance, name: str, request: Request, peer: arkworks.Sum | None) -> list[dict[str, Any]]:
+    shown = []
+    for threads in request.cpus():
+        with measure.on_cpus(threads):
+            instance.task()
+        shown.append(instance.check(name))
     if peer is not None:
         peer.task()()
         if peer.coordinates() != instance.want:
             raise InternalError(f"{name}: the peer's result differs", phase="bench")
-        tasks.append(peer.task())
-    times = measure.interleaved(tasks, request.runs)
-    n = len(instance.scalars)
-    cut = pippenger.plan(n, threads)
-    row = measure.row(name, times[0], threads, result=shown)
-    median = row["seconds"]["median"]
-    row["ns_per_point_and_window"] = round(median / n / cut.windows * 1e9, 2)
-    row["window_bits"] = cut.c
-    if peer is not None:
-        theirs = times[1].as_dict()
-        row["peer"] = {
-            "name": arkworks.PACKAGE,
-            "version": version_of(arkworks.PACKAGE),
-            "call": "multiexp_unchecked",
-            "threads": 1,
-            **theirs,
-            "ratio": round(theirs["seconds"]["median"] / median, 3),
-            "cpu_ratio": round(theirs["cpu_seconds"]["median"] / row["cpu_seconds"]["median"], 3),
-        }
-    return row
+    all_times = measure.on_each(instance.task, request.cpus(), request.runs, peer.task() if peer else None)
+    rows, n = [], len(instance.scalars)
+    for threads, times, result in zip(request.cpus(), all_times, shown, strict=False):
+        cut = pippenger.plan(n, threads)
+        row = measure.row(name, times, threads, result=result)
+        median = row["seconds"]["median"]
+        row["ns_per_point_and_window"] = round(median / n / cut.windows * 1e9, 2)
+        row["window_bits"] = cut.c
+        if peer is not None and threads == 1:
+            theirs = all_times[-1].as_dict()
+            row["peer"] = {
+                "name": arkworks.PACKAGE,
+                "version": version_of(arkworks.PACKAGE),
+                "call": "multiexp_unchecked",
+                "threads": 1,
+                **theirs,
+                "ratio": round(theirs["seconds"]["median"] / median, 3),
+                "cpu_ratio": round(theirs["cpu_seconds"]["median"] / row["cpu_seconds"]["median"], 3),
+            }
+        rows.append(row)
+    return measure.with_speed_up(rows)
 
 
 def run(request: Request) -> list[dict[str, Any]]:
-    """G1 and G2, each size on one CPU and on all; the peer beside the runs on one."""
+    """G1 and G2, each size on one CPU, on all, and the peer on one, in the same rounds."""
     if request.peers:
         arkworks.module()
     rows = []
@@ -99,10 +101,6 @@ def run(request: Request) -> list[dict[str, Any]]:
             instance = Instance(curve, points[:m], logarithms[:m], scalars[:m])
             compared = request.peers and 1 in request.cpus() and log2_size in (request.sizes or PEER_SIZES[curve])
             peer = arkworks.Sum(curve, instance.points, instance.scalars) if compared else None
-            mine = []
-            for threads in request.cpus():
-                request.progress.line(f"{name}, {threads} thread(s)")
-                with measure.on_cpus(threads):
-                    mine.append(_measure(instance, name, threads, request, peer if threads == 1 else None))
-            rows += measure.with_speed_up(mine)
+            request.progress.line(f"{name}, {', '.join(map(str, request.cpus()))} thread(s)")
+            rows += _measure(instance, name, request, peer)
     return rows

@@ -40,37 +40,44 @@ def holds(before: U64, after: U64) -> bool:
     return forth and back == [m * x % R for x in ints(before)]
 
 
-def ns_of_traffic(log2_size: int, runs: int) -> tuple[float, float]:
-    """Nanoseconds to load and store two elements, over an array of 2^log2_size: by the clock, and by CPU time."""
+def _traffic(log2_size: int, request: Request) -> list[measure.Times]:
+    """Times to load and store every element once, over an array of 2^log2_size, on each number of CPUs."""
     half = 1 << (log2_size - 1)
     x, y = measure.random_words((half, FR_LIMBS), 3).reshape(-1), measure.random_words((half, FR_LIMBS), 4).reshape(-1)
 
     def task() -> None:
         workers.over_ranges(lambda start, stop: rates_cpu.exchange(x, y, start, stop), half, multiple=rates_cpu.LANES)
 
-    task()
-    times = measure.times_of(task, runs)
-    return median(times.wall) / half * 1e9, median(times.cpu) / half * 1e9
+    return measure.on_each(task, request.cpus(), request.runs)
 
 
-def _row(log2_size: int, threads: int, request: Request, product: tuple[float, float]) -> dict[str, Any]:
-    name, domain = f"ntt 2^{log2_size}", Domain(log2_size)
-    values = measure.random_words((domain.size, FR_LIMBS), 5)
-    before = values.copy()
-    domain.ntt(values)
-    shown = measure.result(values, AGAINST, holds(before, values), name)
+def _rows(log2_size: int, request: Request, product: tuple[float, float]) -> list[dict[str, Any]]:
+    name, domain, rows = f"ntt 2^{log2_size}", Domain(log2_size), []
+    values, results = measure.random_words((domain.size, FR_LIMBS), 5), []
+    for threads in request.cpus():
+        before = values.copy()
+        with measure.on_cpus(threads):
+            domain.ntt(values)
+        results.append(measure.result(values, AGAINST, holds(before, values), name))
+        values, before = before, values
     del before
-    row = measure.row(name, measure.times_of(lambda: domain.ntt(values), request.runs), threads, result=shown)
-    butterflies = domain.size // 2 * log2_size
-    row["ns_per_butterfly"] = round(row["seconds"]["median"] / butterflies * 1e9, 3)
-    if threads == 1:
-        traffic = ns_of_traffic(log2_size, request.runs)
-        for prefix, key, one, other in zip(("", "cpu_"), ("seconds", "cpu_seconds"), product, traffic, strict=True):
-            ns = row[key]["median"] / butterflies * 1e9
-            row[f"{prefix}floor"] = {"fr_product_ns": round(one, 3), "load_store_both_ns": round(other, 3)}
-            row[f"{prefix}against_floor"] = round(ns / (one + other), 3)
-            row[f"{prefix}against_product_alone"] = round(ns / one, 3)
-    return row
+    all_times = measure.on_each(lambda: domain.ntt(values), request.cpus(), request.runs)
+    all_traffic = _traffic(log2_size, request)
+    for threads, times, traffic, shown in zip(request.cpus(), all_times, all_traffic, results, strict=True):
+        row = measure.row(name, times, threads, result=shown)
+        butterflies = domain.size // 2 * log2_size
+        row["ns_per_butterfly"] = round(row["seconds"]["median"] / butterflies * 1e9, 3)
+        if threads == 1:
+            both = [median(seconds) / (domain.size // 2) * 1e9 for seconds in traffic]
+            for prefix, key, one, other in zip(("", "cpu_"), ("seconds", "cpu_seconds"), product, both, strict=True):
+                ns = row[key]["median"] / butterflies * 1e9
+                row[f"{prefix}floor"] = {"fr_product_ns": round(one, 3), "load_store_both_ns": round(other, 3)}
+                row[f"{prefix}against_floor"] = round(ns / (one + other), 3)
+                row[f"{prefix}against_product_alone"] = round(ns / one, 3)
+        elif request.cpus()[0] == 1:
+            row["load_store_speed_up"] = round(median(all_traffic[0].wall) / median(traffic.wall), 3)
+        rows.append(row)
+    return measure.with_speed_up(rows)
 
 
 def run(request: Request) -> list[dict[str, Any]]:
@@ -79,10 +86,6 @@ def run(request: Request) -> list[dict[str, Any]]:
     with measure.on_cpus(1):
         product = field.ns_of_product(request.runs)
     for log2_size in request.sizes or SIZES:
-        mine = []
-        for threads in request.cpus():
-            request.progress.line(f"ntt 2^{log2_size}, {threads} thread(s)")
-            with measure.on_cpus(threads):
-                mine.append(_row(log2_size, threads, request, product))
-        rows += measure.with_speed_up(mine)
+        request.progress.line(f"ntt 2^{log2_size}, {', '.join(map(str, request.cpus()))} thread(s)")
+        rows += _rows(log2_size, request, product)
     return rows

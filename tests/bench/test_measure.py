@@ -77,3 +77,16 @@ def test_speed_up_is_over_one_cpu() -> None:
 
     assert measure.with_speed_up(rows(1, 2))[1]["speed_up"] == 2
     assert "speed_up" not in measure.with_speed_up(rows(2, 4))[1]
+
+
+def test_numbers_of_cpus_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "_LEAST_SECONDS", 0.05)
+    calls: list[str] = []
+
+    def task() -> None:
+        calls.append("task")
+        time.sleep(0.005)
+
+    mine, peer = measure.on_each(task, [config.thread_count()], 2, lambda: calls.append("peer"))
+    assert len(peer.wall) == 2 < len(mine.wall) == len(mine.cpu) <= 10
+    assert calls[:6] == ["task", "peer", "task", "peer", "peer", "task"] and "peer" not in calls[6:]
