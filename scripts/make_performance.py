@@ -418,8 +418,8 @@ def tried() -> str:
     """Every optimisation that was tried."""
     text = "## Tried\n\n[tried.json](measurements/tried.json). Measured when tried, on an EPYC (Zen 4) with two shared\n"
     text += "virtual cores: CPU time of one thread, best of several runs, on the code of that day; sums of points by\n"
-    text += "`python scripts/measure_trees.py`. Lines that name a card are of device time on it. Ways of doing the same that can\n"
-    text += "still be chosen are in `cuzk variants`.\n\n"
+    text += "`python scripts/measure_trees.py`. Lines that name a card are of device time there. Ways of doing the same that\n"
+    text += "can still be chosen are in `cuzk variants`.\n\n"
     rows = []
     for t in read("tried.json"):
         measured = f"{t['before']} → {t['after']} {t['unit']}".strip() if t["before"] else t["after"]
