@@ -48,13 +48,25 @@ def ptxas() -> str:
     raise missing("ptxas (package nvidia-cuda-nvcc)")
 
 
+def _nvvm() -> str:
+    """The version of NVVM: of its package, or, of one that a toolkit brought, its place."""
+    try:
+        return f"nvidia-nvvm {importlib.metadata.version('nvidia-nvvm')}"
+    except importlib.metadata.PackageNotFoundError:
+        from cuda import pathfinder
+
+        library = Path(pathfinder.load_nvidia_dynamic_lib("nvvm").abs_path or "").resolve()
+        return f"NVVM {library} of {library.stat().st_size} bytes"
+
+
 @functools.cache
 def versions() -> tuple[str, ...]:
     """Versions of everything between source and machine code."""
     try:
-        found = [f"{name} {importlib.metadata.version(name)}" for name in ("numba", "numba-cuda", "llvmlite")]
+        found = [f"{name} {importlib.metadata.version(name)}" for name in ("numba", "numba-cuda", "llvmlite", "cuda-bindings")]
     except importlib.metadata.PackageNotFoundError as error:
         raise missing(str(error.name)) from None
+    found.append(_nvvm())
     release = subprocess.run([ptxas(), "--version"], capture_output=True, text=True, check=True).stdout
     build = re.search(r"V(\d+(?:\.\d+)+)", release)
     return (*found, f"ptxas {build[1] if build else release}", f"Python {'.'.join(platform.python_version_tuple()[:2])}")
@@ -102,6 +114,8 @@ class Kernel:
         self.module = function.__module__
         self.arguments = function.__code__.co_argcount
         self.key = f"{self.module}.{name}"
+        # Machine code by capability that no file keeps, with the digest of what made it.
+        self._unkept: dict[Capability, tuple[str, tuple[bytes, dict[str, int]]]] = {}
         assert self.key not in kernels, f"two kernels {self.key}"
         kernels[self.key] = self
 
@@ -139,17 +153,21 @@ class Kernel:
         folder = jit.code_cache_dir()
         return folder / "cuda" / f"{self.name}-{self.digest(capability)}.cubin" if folder else None
 
+    def _from_before(self, capability: Capability) -> tuple[bytes, dict[str, int]] | None:
+        digest, made = self._unkept.get(capability, ("", None))
+        return made if digest == self.digest(capability) else None
+
     def is_kept(self, capability: Capability) -> bool:
         """Whether there is machine code from before."""
         path = self._kept_in(capability)
-        return path is not None and path.is_file()
+        return (path is not None and path.is_file()) or self._from_before(capability) is not None
 
     def compiled(self, capability: Capability) -> tuple[bytes, dict[str, int]]:
         """Machine code, and what the assembler reports: registers, stack, spills, shared and constant bytes."""
         from cuzk import jit
 
         path = self._kept_in(capability)
-        if path is not None and (kept := _load(path)):
+        if kept := (path and _load(path)) or self._from_before(capability):
             return kept
         start = time.perf_counter()
         made = assemble(self.ptx(capability), capability, self.level)
@@ -158,8 +176,10 @@ class Kernel:
         if path is not None:
             try:
                 _save(path, *made)
+                return made
             except OSError as error:
                 jit.warn_not_kept(str(path.parent), error.strerror or str(error))
+        self._unkept[capability] = self.digest(capability), made
         return made
 
     def cubin(self, capability: Capability) -> bytes:

@@ -24,6 +24,7 @@ class Ranges:
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}
+        self._shared: dict[int, Any] = {}
 
     def allow(self, address: int, size: int) -> None:
         """Add a range."""
@@ -32,6 +33,20 @@ class Ranges:
     def forbid(self, address: int) -> None:
         """Remove the range that starts at an address."""
         self._sizes.pop(address, None)
+
+    def allow_shared(self, array: Any) -> int:
+        """Add an array in shared memory, until the launch ends, and say where it is."""
+        address = int(array.ctypes.data)
+        # Held, so that no buffer can come to lie there before the range is removed.
+        self._shared[address] = array
+        self.allow(address, array.nbytes)
+        return address
+
+    def end_launch(self) -> None:
+        """Remove all arrays in shared memory."""
+        for address in self._shared:
+            self.forbid(address)
+        self._shared = {}
 
     def check(self, address: int, size: int) -> None:
         """Raises  IndexError outside all ranges, or if the address is no multiple of the vector size."""
@@ -181,9 +196,7 @@ atomic_max = inline("atom.global.max.u32 $0, [$1], $2;", ("u32", 1), [("u64", 1)
 
 
 def _shared_address_twin(array: Any) -> int:
-    array = getattr(array, "_ary", array)
-    ranges.allow(array.ctypes.data, array.nbytes)
-    return int(array.ctypes.data)
+    return ranges.allow_shared(getattr(array, "_ary", array))
 
 
 def _shared_address() -> Callable[..., Any]:

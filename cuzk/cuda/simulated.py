@@ -92,7 +92,11 @@ class Card:
         if kernel.key not in self._jitted:
             self._jitted[kernel.key] = cuda_simulation(kernel.function)
         with _launching:
-            self._jitted[kernel.key][(x, y), threads or kernel.threads, 0, kernel.dynamic_shared](*(int(a) for a in arguments))
+            try:
+                started = self._jitted[kernel.key][(x, y), threads or kernel.threads, 0, kernel.dynamic_shared]
+                started(*(int(a) for a in arguments))
+            finally:
+                ranges.end_launch()
 
 
 class Buffer:

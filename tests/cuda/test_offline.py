@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
 import json
 from typing import Any
 
@@ -14,12 +16,6 @@ from cuzk.errors import DeviceError
 from tests.conftest import ROOT
 
 RECORD = ROOT / "docs/measurements/kernels-sm90.json"
-# Kernels with signed arithmetic that is none on limbs, and why.
-SIGNED: dict[str, str] = {
-    f"cuzk.kernels.tree_cuda.pair_add_{curve}_{length}": "the sign bit of a reference, tested as the sign of a word"
-    for curve in ("g1", "g2")
-    for length in ("long", "short")
-}
 
 pytestmark = pytest.mark.usefixtures("compiler")
 
@@ -42,8 +38,6 @@ def test_registers_and_spills_have_not_risen(record: dict[str, Any]) -> None:
 def test_code_is_integer_code() -> None:
     for key, kernel in offline.declared().items():
         found = offline.faults(kernel.ptx(offline.CAPABILITY))
-        if key in SIGNED:
-            found = [line for line in found if offline._FLOAT.search(line)]
         assert not found, f"{key}: {found[:3]}"
 
 
@@ -55,8 +49,44 @@ def test_faults_are_seen() -> None:
     ]
     assert len(offline.faults("setp.lt.s64 %p1, %rd1, %rd2;")) == 1
     assert len(offline.faults("cvt.rn.f64.s64 %fd1, %rd1;")) == 1
+    for line in (
+        "@%p1 slct.b32.s32 %r1, %r2, %r3, %r4;",
+        "slct.u64.s32 %rd1, %rd2, %rd3, %r4;",
+        "set.ge.u32.s32 %r1, %r2, %r3;",
+        "setp.gt.and.s32 %p1, %r1, -1, %p2;",
+        "setp.gt.s32 %p1, %r1, 0;",
+        "setp.lt.s32 %p1, %r1, -1;",
+        "setp.gt.s32 %p1, %r1, -10;",
+    ):
+        assert offline.faults(line) == [line]
     innocent = "setp.lt.u64 %p1, %rd1, %rd2;\nsetp.eq.s32 %p1, %r1, 0;\nmin.u32 a, b, 1;\nld.global.v4.u32 {a,b,c,d}, [e];"
     assert offline.faults(innocent) == []
+    assert offline.faults("\tsetp.gt.s32 \t%p1, %r1, -1;\n\tsetp.lt.s64 \t%p1, %rd1, 0;") == []
+
+
+def test_a_signed_order_of_limbs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In real code; the sign of a reference, in the same kernel, is none."""
+    from numba import int32
+
+    from cuzk.cuda import memory
+    from cuzk.cuda.words import uint32
+
+    load, store = memory.load(2), memory.store(1)
+
+    def sound(out, data):  # type: ignore[no-untyped-def]
+        a, b = load(data)
+        store(out, a if a >> uint32(31) else b)
+
+    def unsound(out, data):  # type: ignore[no-untyped-def]
+        a, b = load(data)
+        if a >> uint32(31):
+            a = b
+        store(out, a if int32(a) < int32(b) else uint32(0))
+
+    for function, faulty in ((sound, False), (unsound, True)):
+        monkeypatch.setattr(compilers, "kernels", {})
+        code = compilers.Kernel(function, function.__name__, 32, 0, 0, 3).ptx(offline.CAPABILITY)
+        assert bool(offline.faults(code)) == faulty, offline.faults(code)
 
 
 def test_machine_code_is_kept_and_checked(fresh_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,6 +102,28 @@ def test_machine_code_is_kept_and_checked(fresh_cache: Any, monkeypatch: pytest.
     kept.write_bytes(b"")
     assert kernel.compiled((9, 0)) == first and len(seen) == 3
     jit.code_cache_dir.cache_clear()
+
+
+def test_without_a_cache_a_kernel_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """No folder, or one that nothing can be written to; another digest is another code."""
+    kernel = next(k for key, k in offline.declared().items() if key.endswith("find_false"))
+    (tmp_path / "cuda").write_text("no folder")
+    seen: list[str] = []
+    monkeypatch.setattr(compilers, "on_compile", [lambda name, seconds: seen.append(name)])
+    for folder, warned in ((None, False), (tmp_path, True)):
+        monkeypatch.setattr(kernel, "_unkept", {})
+        monkeypatch.setattr(jit, "code_cache_dir", lambda folder=folder: folder)
+        jit.warn_not_kept.cache_clear()
+        seen.clear()
+        with pytest.warns(UserWarning, match="not kept") if warned else contextlib.nullcontext():
+            assert compilers.compile_all([kernel], (9, 0)) == 1
+        first = kernel.compiled((9, 0))
+        assert kernel.is_kept((9, 0)) and compilers.compile_all([kernel], (9, 0)) == 0
+        assert kernel.compiled((9, 0)) == first and len(seen) == 1
+        assert not kernel.is_kept((10, 0))
+        monkeypatch.setattr(kernel, "level", 1)
+        assert not kernel.is_kept((9, 0))
+        monkeypatch.setattr(kernel, "level", 3)
 
 
 def test_what_is_not_kept_is_compiled_side_by_side(fresh_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +163,34 @@ def test_keys_of_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilers, "versions", lambda: ("others",))
     keys.add(kernel.digest((9, 0)))
     assert len(keys) == 4
+
+
+@pytest.mark.parametrize("package", ["numba", "numba-cuda", "llvmlite", "cuda-bindings", "nvidia-nvvm"])
+def test_versions_are_part_of_the_key(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = next(iter(offline.declared().values()))
+    before, version = kernel.digest((9, 0)), importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.0" if name == package else version(name))
+    compilers.versions.cache_clear()
+    try:
+        assert f"{package} 0.0" in compilers.versions() and kernel.digest((9, 0)) != before
+    finally:
+        compilers.versions.cache_clear()
+
+
+def test_nvvm_of_a_toolkit_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+
+    def absent(name: str) -> str:
+        if name == "nvidia-nvvm":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    compilers.versions.cache_clear()
+    try:
+        assert any(word.startswith("NVVM /") and "libnvvm" in word for word in compilers.versions())
+    finally:
+        compilers.versions.cache_clear()
 
 
 def test_refused_code_is_a_device_error() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 
+import numpy as np
 import pytest
 
 from cuzk.cuda.memory import Ranges
@@ -37,3 +38,17 @@ def test_a_buffer_that_is_collected_within_a_check() -> None:
             ranges.check(address, 16)
     with pytest.raises(IndexError, match="misaligned"):
         ranges.check((1 << 20) + 8, 16)
+
+
+def test_shared_memory_ends_with_its_launch() -> None:
+    ranges = Ranges()
+    ranges.allow(1 << 20, 64)
+    arrays = [np.zeros(24, np.uint64) for _ in range(2)]
+    places = [ranges.allow_shared(array) for array in arrays for _ in range(2)]
+    for address in places:
+        ranges.check(address, 16)
+    ranges.end_launch()
+    for address in places:
+        with pytest.raises(IndexError, match="outside"):
+            ranges.check(address, 8)
+    ranges.check(1 << 20, 16)

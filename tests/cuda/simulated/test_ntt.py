@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cuzk import device, ntt_cuda
+from cuzk.cuda.memory import ranges
 from cuzk.errors import ResourceError
 from cuzk.field.limbs import FR_LIMBS, fr_ints, fr_mont, from_limbs
 from cuzk.field.params import FR_GENERATOR, R, omega
@@ -145,6 +146,19 @@ def test_tables_of_high_powers(draw: Draw) -> None:
     launch_over(card, kernels.twiddle_table, 64, None, out.address, *(b.address for b in buffers), 3, 3, 9, 64)
     want = [pow(w, (j * k) << 9, R) * (i + 1) % R for i, k in enumerate(reversal(3)) for j in range(8)]
     assert fr_ints(out.read((64, FR_LIMBS), np.uint64)) == want
+
+
+def test_shared_memory_is_gone_after_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    allow_shared = ranges.allow_shared
+    monkeypatch.setattr(ranges, "allow_shared", lambda array: seen.append(allow_shared(array)) or seen[-1])
+    card = device.card(0)
+    with card.upload(fr_mont(range(8))) as buffer:
+        Transform(card, 3, inverse=True).run(buffer.address)
+    assert seen
+    for address in seen:
+        with pytest.raises(IndexError, match="outside"):
+            ranges.check(address, 4)
 
 
 def test_nothing_but_the_data_is_written() -> None:
