@@ -39,6 +39,37 @@ def test_msm(curve: str, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(got, given.weighted_sum(curve, points, values)), draw
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("curve", "rounds", "blocks"), [("g1", 2, 1), ("g1", 3, 2), ("g2", 3, 2)])
+def test_additions_of_long_lists(curve: str, rounds: int, blocks: int, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels for long lists, in chains of two additions."""
+    from cuzk.field.coordinates_cuda import FIELDS
+    from cuzk.kernels.tree_cuda import LONG, NONE
+    from cuzk.msm import cuda, cuda_scratch
+
+    monkeypatch.setattr(cuda_scratch, "_SHORT_LIST", 0)
+    card = Card()
+    card.multiprocessors = blocks
+    n = rounds * blocks * LONG // FIELDS[curve].parts - 5
+    points = given.random_points(curve, 30, draw)
+    points[4], points[6], points[8] = points[3], -points[5], given.infinity(curve)
+    named = [draw.random.randrange(900) for _ in range(n)]
+    sums = {k: given.containers(curve, [points[k // 30] + points[k % 30]])[0] for k in set(named)}
+    pairs = [(k // 30, k % 30) for k in named]
+    pairs[0] = (named[0] // 30, NONE)
+    want = np.array([sums[k] for k in named])
+    want[0] = given.containers(curve, [points[named[0] // 30]])[0]
+    trees = cuda_scratch.Trees(cuda.Scratch(card), curve)
+    trees.prepare(n)
+    trees.chain = 2
+    src = cuda.upload(card, curve, given.containers(curve, points))
+    out = cuda_scratch.DevicePoints(curve, card.buffer(n * src.size), n)
+    trees.add(src.address, out.address, card.upload(np.array(pairs, np.uint32)).address, n)
+    got = out.read()
+    got[~got[:, : got.shape[1] // 2].any(axis=1)] = 0  # infinity has x = 0, its y means nothing
+    assert np.array_equal(got, want), draw
+
+
 def test_selected_points(draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
     from cuzk.msm import cuda, cuda_scratch
 

@@ -18,6 +18,7 @@ from cuzk.errors import InternalError, ResourceError
 from cuzk.field import coordinates_cuda
 from cuzk.field.limbs import U64
 from cuzk.field.params import R
+from cuzk.kernels import tree_cuda
 from cuzk.kernels.tree_cuda import NONE
 from cuzk.msm import cuda, cuda_plan, cuda_scratch, cuda_stream, fixed_base_cuda
 from tests import points as given
@@ -85,6 +86,50 @@ def test_msm_of_g2(draw: Draw) -> None:
     points, values = nasty_points("g2", 9, draw), small(draw, 9)
     values[2], values[4], values[8] = values[3], values[5], values[0]
     assert equal(msm_of("g2", points, values, 4), given.weighted_sum("g2", points, values)), draw
+
+
+@pytest.mark.parametrize(("curve", "chain", "staggered"), [("g1", 2, 6), ("g1", 4, 2), ("g2", 2, 3)])
+def test_additions_of_long_lists(curve: str, chain: int, staggered: int, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels for long lists, chains of several lengths: every block begins with a chunk of another one."""
+    monkeypatch.setattr(cuda_scratch, "_SHORT_LIST", 0)
+    monkeypatch.setattr(tree_cuda, "_STAGGERED", staggered)
+    launched = []
+    card, parts = device.card(0), coordinates_cuda.FIELDS[curve].parts
+    n = 7 * card.multiprocessors * tree_cuda.LONG // parts - 3
+    distinct = nasty_points(curve, 12, draw)
+    points = [distinct[draw.random.randrange(12)] for _ in range(40)]
+    pairs = [(draw.random.randrange(40), draw.random.randrange(40) | draw.random.randrange(2) << 31) for _ in range(n)]
+    pairs[0], pairs[-1] = (3, NONE), (NONE, NONE)
+    scratch = cuda.Scratch(card)
+    trees = cuda_scratch.Trees(scratch, curve)
+    trees.prepare(n)
+    trees.chain = chain
+    launch = scratch.launch
+    monkeypatch.setattr(scratch, "launch", lambda kernel, *rest: launched.append(kernel.name) or launch(kernel, *rest))
+    src = cuda.upload(card, curve, given.containers(curve, points))
+    out = cuda_scratch.DevicePoints(curve, card.buffer(n * src.size), n)
+    with card.upload(np.array(pairs, np.uint32)) as listed:
+        trees.add(src.address, out.address, listed.address, n)
+    assert launched == [f"pair_add_{curve}_long"]
+    infinite = given.infinity(curve)
+
+    def point(reference: int) -> Any:
+        if reference == NONE:
+            return infinite
+        return -points[reference & 0x7FFFFFFF] if reference >> 31 else points[reference]
+
+    want = given.containers(curve, [point(a) + point(b) for a, b in pairs])
+    got = out.read()
+    got[~got[:, : got.shape[1] // 2].any(axis=1)] = 0  # infinity has x = 0, its y means nothing
+    assert equal(got, want), draw
+
+
+@pytest.mark.parametrize("curve", ["g1", pytest.param("g2", marks=pytest.mark.slow)])
+def test_msm_by_long_lists(curve: str, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_scratch, "_SHORT_LIST", 0)
+    monkeypatch.setattr(tree_cuda, "_STAGGERED", 1)
+    points, values = nasty_points(curve, 12, draw), small(draw, 12)
+    assert equal(msm_of(curve, points, values, 4), given.weighted_sum(curve, points, values)), draw
 
 
 KINDS: dict[str, Callable[[int], int]] = {
