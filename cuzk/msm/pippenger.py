@@ -76,16 +76,20 @@ def _entry_cost(buckets: int) -> float:
 
 
 def _tasks(n: int, windows: int, threads: int) -> list[tuple[int, int, int, int]]:
-    """As many whole windows to each thread, several a task if n is small; windows that are left are cut by points."""
-    share, rest = divmod(windows, threads)
-    rounds = -(-share // max(1, _BATCH // max(1, n)))
-    at = 0
+    """As many whole windows to each thread, several a task if n is small; windows that are left are cut by points.
+
+    A task takes half of what is left, where it is worth its overhead: CPUs are not equally fast, and the last ones end together.
+    """
+    share = windows // threads
+    at, left = 0, share
     tasks = []
-    for k in range(rounds):
-        size = share * (k + 1) // rounds - share * k // rounds
+    while left:
+        size = min(left, max(1, _BATCH // n), max(-(-left // min(2, threads)), _PIECE // n))
         for _ in range(threads):
             tasks.append((at, at + size, 0, n))
             at += size
+        left -= size
+    rest = windows - at
     pieces = max(1, min(threads // math.gcd(threads, rest), -(-2 * threads // max(1, rest)), n // _PIECE))
     return tasks + [(w, w + 1, k0, k1) for w in range(at, windows) for k0, k1 in workers.ranges(n, pieces, msm_cpu.STRIP)]
 
