@@ -18,7 +18,6 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 from cuzk import config, signals
 
 T = TypeVar("T")
-_LEAST_SHARE = 16
 
 
 class Observer(NamedTuple):
@@ -141,22 +140,7 @@ def ranges(n: int, parts: int, multiple: int = 1) -> list[tuple[int, int]]:
     return [(i, min(n, i + step)) for i in range(0, n, step)]
 
 
-def shrinking_ranges(n: int, threads: int, multiple: int = 1) -> list[tuple[int, int]]:
-    """Cut range(n) into pieces whose inner borders are multiples of `multiple`, for CPUs that are not equally fast: each takes
-    half of an equal share of what is left, down to a 16th of a share of all, so that the last ones end together.
-    """
-    if threads == 1:
-        return [(0, n)] if n else []
-    pieces, at, least = [], 0, n // (_LEAST_SHARE * threads)
-    while at < n:
-        step = max(least, (n - at) // (2 * threads), 1)
-        stop = min(n, at + -(-step // multiple) * multiple)
-        pieces.append((at, stop))
-        at = stop
-    return pieces
-
-
-def over_ranges(task: Callable[[int, int], T], n: int, multiple: int = 1, threads: int | None = None) -> list[T]:
-    """Call `task(start, stop)` over pieces of range(n), of `shrinking_ranges`."""
+def over_ranges(task: Callable[[int, int], T], n: int, multiple: int = 1, pieces: int = 4, threads: int | None = None) -> list[T]:
+    """Call `task(start, stop)` over pieces of range(n), `pieces` of them a thread so that a slow one does not hold up all."""
     threads = threads or config.thread_count()
-    return run_all(task, shrinking_ranges(n, threads, multiple), threads)
+    return run_all(task, ranges(n, threads * pieces if threads > 1 else 1, multiple), threads)

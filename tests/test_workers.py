@@ -23,16 +23,6 @@ def test_ranges_cover_without_gaps(n: int, parts: int, multiple: int) -> None:
     assert len(found) <= parts and all(a % multiple == 0 for a, _ in found)
 
 
-@pytest.mark.parametrize(
-    ("n", "threads", "multiple"), [(0, 3, 1), (1, 8, 1), (10, 1, 4), (1000, 2, 8), (1 << 20, 64, 256), (5, 5, 100)]
-)
-def test_shrinking_ranges_cover_without_gaps(n: int, threads: int, multiple: int) -> None:
-    found = workers.shrinking_ranges(n, threads, multiple)
-    assert [0, *(b for _, b in found)] == [*(a for a, _ in found), n] and all(a < b and a % multiple == 0 for a, b in found)
-    sizes = [b - a for a, b in found]
-    assert sizes == sorted(sizes, reverse=True) and len(found) <= 10 * threads
-
-
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity")
 def test_pinned_workers_have_a_cpu_each() -> None:
     before = os.sched_getaffinity(0)
