@@ -254,7 +254,8 @@ class Checks(device_check_prove.Checks):
         name = f"{count} partition(s), C1 file to proof file, resident"
         self.found["times_s"][name] = {"median": statistics.median(times), "min": min(times), "max": max(times), "n": len(times)}
         self.passed(f"{count} partition(s) proved {len(times)} times, verified, the same bytes; {times} s")
-        if statistics.median(times) > SECONDS:
+        # The bound is that of points in the card's memory, not of such that come from the host in each partition.
+        if statistics.median(times) > SECONDS and not self.cards.facts["cards"][0]["streamed"]:
             self.miss(f"{name}: {statistics.median(times)} s, not {SECONDS}")
         self.memory()
 

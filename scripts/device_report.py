@@ -35,10 +35,13 @@ def own_folder() -> Iterator[Path]:
 
 @contextmanager
 def recorded(found: dict[str, Any], out: Path) -> Iterator[None]:
-    """Put the command, the machine before and after, the time and what failed into `found`, and write that, whatever happens."""
+    """Put the command, the commit and a digest of the sources, the machine before and after, the time and what failed into
+    `found`, and write that, whatever happens. `take_measurement` finds the commit by the digest where there was no git."""
     from cuzk.bench.cuda_measure import machine
+    from cuzk.bench.machine import commit, sources
 
-    found |= {"command": " ".join(sys.argv), "before": machine(), "passed": False}
+    found |= {"command": " ".join(sys.argv), "commit": commit(), "sources": sources(), "passed": False}
+    found |= {"launch_blocking": os.environ.get("CUDA_LAUNCH_BLOCKING", "0") == "1", "before": machine()}
     say(json.dumps(found["before"]))
     try:
         yield

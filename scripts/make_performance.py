@@ -3,19 +3,21 @@
 Usage: python scripts/make_performance.py
 
 `cuzk bench SUBJECT --peers --json > docs/measurements/cpu-SUBJECT.json` makes the files of the CPU (with CUZK_CPU=scalar:
-cpu-SUBJECT-scalar.json), the `device_check_*` scripts those of a card.
+cpu-SUBJECT-scalar.json), the `device_check_*` scripts and `cuzk bench --device cuda` those of a card, which `take_measurement`
+takes in.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+import sys
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "docs" / "measurements"
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from scripts import performance_card
+from scripts.performance_parts import ROOT, link, number, reached, read, table, time
+
 TARGET = ROOT / "docs" / "performance.md"
 
 SUBJECTS = {
@@ -46,16 +48,6 @@ of its arrays too, once.
 Peak memory is what the system reports of the process: pages of the mapped parameter file that are in memory count.
 """,
 }
-CARDS = {
-    "h200-ntt.json": "Transforms and quotient",
-    "h200-msm.json": "Sums of points",
-}
-
-SECTORS = {
-    "h200-32gib.json": "Ten partitions of 32 GiB",
-    "h200-two.json": "The same on two cards, C1 read before",
-    "h200-32gib-24.json": "One partition of 32 GiB within 24 GiB of device memory, points streamed",
-}
 
 INTRO = """# Performance
 
@@ -70,33 +62,6 @@ its machine.
 - Whole processes are warm: compiled code, shape and parameters are there, and the run added nothing to the cache. No code is
   compiled within a timing.
 """
-
-
-def read(name: str) -> Any:
-    """A measurement file; None if it is not there."""
-    path = SOURCE / name
-    return json.loads(path.read_bytes()) if path.exists() else None
-
-
-def time(seconds: float) -> str:
-    """Three or four digits with a unit."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        value = seconds * scale
-        if value >= 1 or unit == "µs":
-            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
-    raise AssertionError
-
-
-def number(value: float) -> str:
-    """Three digits."""
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table in Markdown."""
-    lines = ["| " + " | ".join(head) + " |"]
-    lines.append("|" + "---|" * (lines[0].count("|") - 1))
-    return "\n".join(lines + ["| " + " | ".join(r) + " |" for r in rows])
 
 
 def machine(found: dict[str, Any]) -> str:
@@ -162,16 +127,6 @@ def chosen(target: dict[str, Any], which: str = "value") -> float | None:
     return None if value is None else value / target.get("scale", 1)
 
 
-def reached(target: dict[str, Any], value: float | None) -> str:
-    """Which of its bounds a value keeps."""
-    if value is None:
-        return "not measured"
-    for word in ("aim", "must"):
-        if word in target and (value >= target[word] if target.get("more") else value <= target[word]):
-            return word
-    return "short"
-
-
 def disturbed(target: dict[str, Any]) -> str:
     """Whether the machine was busy during a target's measurement."""
     found = read(target["file"])
@@ -197,11 +152,6 @@ def targets() -> str:
     text += "CPU time meanwhile.\n\n"
     text += table(("what", "must", "aim", "measured", "by CPU time", "reached", "machine", "file"), rows) + "\n"
     return text + ("\nWhat is below its aim, and why:\n\n" + "\n".join(short) + "\n" if short else "")
-
-
-def link(name: str) -> str:
-    """A link to a measurement file, or its name if it is not there."""
-    return f"[{name}](measurements/{name})" if (SOURCE / name).exists() else name
 
 
 def facts(row: dict[str, Any]) -> str:
@@ -282,138 +232,6 @@ def phases(found: dict[str, Any]) -> str:
     return "\nWhere the time of a proof goes, medians:\n\n" + table(("phase", *(row["path"] for row in with_phases)), rows) + "\n"
 
 
-def heading(title: str, file: str, found: dict[str, Any], more: str = "") -> str:
-    """Title of a card's run, its file and command, the cards (with `more` about them) and the compilers."""
-    facts_of = found["before"]["facts"]
-    names = ", ".join(c["name"] for c in facts_of["cards"])
-    return f"### {title}\n\n{link(file)}, by `{found['command']}`: {names}{more}; {', '.join(facts_of['compiler'])}."
-
-
-def card(file: str, title: str) -> str:
-    """Device times of a card's run."""
-    found = read(file)
-    if found is None:
-        return ""
-    facts_of = found["before"]["facts"]
-    more = f", {facts_of['cards'][0]['multiprocessors']} multiprocessors, {facts_of['driver']}"
-    text = heading(title, file, found, more) + f" {len(found['checks'])} checks passed,"
-    text += f" {sum(c['times'] for c in found['checks'])} comparisons.\n\n"
-    rows = [
-        (what, f"{number(t['median'])} ms", f"{number(t['min'])} to {number(t['max'])} ms", str(t["runs"]))
-        for what, t in found["times_ms"].items()
-        if not any(word in what for word in ("pass of", "wave of", "chains of", " products"))
-    ]
-    text += table(("task, resident data, device time", "median", "from and to", "n"), rows) + "\n"
-    rates = [
-        (what, number(rate))
-        for what, rate in found["rates"].items()
-        if isinstance(rate, int | float) and " of random" not in what
-    ]
-    if rates:
-        text += "\n" + table(("rate", ""), [(w.replace("_", " "), r) for w, r in rates]) + "\n"
-    return text
-
-
-def on_card_value(target: dict[str, Any]) -> float | None:
-    """The measured value of a card's target: a median of `times_ms` by the start of its name, or whatever stands at a path."""
-    found: Any = read(target["file"])
-    if found is None:
-        return None
-    if "times" in target:
-
-        def of(start: str) -> float:
-            return float(next(t["median"] for what, t in found["times_ms"].items() if what.startswith(start)))
-
-        return of(target["times"]) / (of(target["over"]) if "over" in target else 1.0)
-    for key in target["value"]:
-        found = found[key]
-    return float(found) / target.get("scale", 1)
-
-
-def card_targets() -> str:
-    """What must be reached on a card, what is aimed at, what was measured."""
-    rows = []
-    for target in read("card-targets.json"):
-        sign, unit = "≥" if target.get("more") else "≤", target["unit"]
-        value = on_card_value(target)
-        bounds = [f"{sign} {target[word]} {unit}" if word in target else "" for word in ("must", "aim")]
-        measured = "" if value is None else f"{number(value)} {unit}"
-        rows.append((target["what"], *bounds, measured, reached(target, value), link(target["file"])))
-    return "### Targets\n\n" + table(("what, one NVIDIA H200", "must", "aim", "measured", "reached", "file"), rows) + "\n"
-
-
-def sector(file: str, title: str) -> str:
-    """Whole C1s of 32 GiB on cards: what was compared, times, memory, phases of the last run."""
-    found = read(file)
-    if found is None:
-        return ""
-    text = heading(title, file, found, f", {found['cpus']} CPUs") + " Parameters are made on the card.\n\n"
-    text += "".join(f"- {check['what']}\n" for check in found["checks"])
-    text += "".join(f"- not reached: {miss}\n" for miss in found["misses"])
-    times = []
-    for what, t in found["times_s"].items():
-        if isinstance(t, dict):
-            times.append((what, *[time(t[x]) for x in ("median", "min", "max")]))
-        elif isinstance(t, list):
-            times.append((what, *[time(pick(t)) for pick in (median, min, max)]))
-        else:
-            times.append((what, time(t), "", ""))
-    text += "\n" + table(("wall time", "median", "least", "most"), times) + "\n"
-    if not found["runs"]:
-        return text
-    last, memory = found["runs"][-1], found["memory"]
-    text += f"\nThe C1 file has {found['c1_bytes']:,} bytes; {last['bytes_in']:,} go to the card in a run,"
-    text += f" {last['bytes_out']:,} come back. Device memory: {memory['predicted'] / 2**30:.2f} GiB predicted,"
-    text += f" {memory['taken'] / 2**30:.2f} taken. Host: {memory['host peak'] / 2**30:.1f} GiB at most.\n\n"
-    on_it = last["device_phases"]
-    phases = list(dict.fromkeys([*last["phases"], *on_it]))
-    rows = [(f"`{x}`", *[time(of[x]) if x in of else "" for of in (last["phases"], on_it)]) for x in phases]
-    return text + table(("last run, all partitions", "host", "card"), rows) + "\n"
-
-
-def proofs(file: str) -> str:
-    """Whole proofs on a card: what was compared, times, where the device's time goes, memory."""
-    found = read(file)
-    if found is None:
-        return ""
-    facts_of = found["before"]["facts"]
-    text = (
-        f"### Proofs\n\n{link(file)}, by `{found['command']}`: {facts_of['cards'][0]['name']}; {', '.join(facts_of['compiler'])}."
-    )
-    text += " The bytes are those of the Rust stack where it has a proof of the case, else those of the CPU.\n\n"
-    text += "".join(f"- {check['what']}\n" for check in found["checks"])
-    phases = list(dict.fromkeys(name for case in found["cases"].values() for name in case["device_phases"]))
-    rows = []
-    for name, case in found["cases"].items():
-        (used,) = case["cards"]
-        memory = f"{used['predicted'] / 2**30:.2f} and {used['taken'] / 2**30:.2f} GiB"
-        rows.append((name, str(case["partitions"]), *[time(case["device_phases"].get(x, 0.0)) for x in phases], memory))
-    heads = ("device time of all partitions", "partitions", *[f"`{x}`" for x in phases], "memory predicted and taken")
-    text += "\n" + table(heads, rows) + "\n\n"
-    times = [
-        (what, *[time(t[x]) if x in t else "" for x in ("median", "min", "max")])
-        for what, t in found["times_s"].items()
-        if isinstance(t, dict)
-    ]
-    return text + table(("wall time", "median", "least", "most"), times) + "\n"
-
-
-def on_card(file: str) -> str:
-    """Synthesis on a card: what was compared, device time of its steps, bytes copied."""
-    found = read(file)
-    if found is None:
-        return ""
-    text = heading("Synthesis", file, found) + f" {len(found['checks'])} checks passed,"
-    text += f" {sum(c['times'] for c in found['checks'])} comparisons of every value.\n\n"
-    rows = []
-    for name, case in found["cases"].items():
-        one = case["partition 0"]
-        steps = [f"{number(one[key]['median'])} ms" for key in ("witness_ms", "rows_ms")]
-        rows.append((name, f"{case['rows']:,}", *steps, f"{one['runs'][0]['bytes_in']:,}", f"{case['taken_bytes']:,}"))
-    heads = ("partition 0 of", "rows", "witness", "A·z, B·z, C·z", "bytes to the card", "bytes of tables there")
-    return text + table(heads, rows) + "\n"
-
-
 def tried() -> str:
     """Every optimisation that was tried."""
     text = "## Tried\n\n[tried.json](measurements/tried.json). Measured when tried, on an EPYC (Zen 4) with two shared\n"
@@ -430,21 +248,7 @@ def tried() -> str:
 def render() -> str:
     """The whole page."""
     parts = [INTRO, targets(), *(subject(*item) for item in SUBJECTS.items())]
-    parts.append(
-        "## On a card\n\nDevice time, by events.\n\n"
-        + "\n".join(
-            filter(
-                None,
-                [
-                    card_targets(),
-                    *[card(*i) for i in CARDS.items()],
-                    on_card("h200-synth.json"),
-                    proofs("h200-prove.json"),
-                    *[sector(*i) for i in SECTORS.items()],
-                ],
-            )
-        )
-    )
+    parts.append(performance_card.render())
     return "\n".join([*parts, tried()])
 
 

@@ -1,10 +1,12 @@
-"""The machine that a measurement is of: processor, path, cores, memory, versions, commit, load."""
+"""The machine that a measurement is of: processor, path, cores, memory, versions, commit, sources, load."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -46,6 +48,20 @@ def commit() -> str | None:
         return None
 
 
+def sources() -> str:
+    """Digest of the source of this package, which is the same wherever its files are, with git or without it."""
+    package = ROOT / "cuzk"
+    return digest((str(p.relative_to(ROOT).as_posix()), p.read_bytes()) for p in package.rglob("*.py"))
+
+
+def digest(files: Iterable[tuple[str, bytes]]) -> str:
+    """SHA-256 over paths and contents, in the order of paths."""
+    whole = hashlib.sha256()
+    for path, content in sorted(files):
+        whole.update(path.encode() + b"\0" + hashlib.sha256(content).digest())
+    return whole.hexdigest()
+
+
 def _git(*arguments: str) -> str:
     done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True, timeout=30)
     return done.stdout.strip()
@@ -83,5 +99,6 @@ def describe(peers: tuple[str, ...] = ()) -> dict[str, Any]:
             **{name: version_of(name) for name in (*PACKAGES, *peers)},
         },
         "commit": commit(),
+        "sources": sources(),
         "load": load(),
     }

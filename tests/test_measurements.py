@@ -1,0 +1,156 @@
+"""Measurements of cards are taken in with the commit that they are of, and the page says it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuzk.bench import cuda_measure, machine
+from scripts import device_report, make_performance, performance_card, take_measurement
+
+CHECK = {"passed": True, "command": "scripts/x.py /root/out/x.json", "checks": [{"what": "taken / predicted, 1/n", "times": 2}]}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    names = ["-c", "user.name=n", "-c", "user.email=e@x", "-c", "commit.gpgsign=false"]
+    return subprocess.run(["git", *names, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A small repository of two commits with a package; its second commit is another source."""
+    root = tmp_path / "checkout"
+    (root / "cuzk/field").mkdir(parents=True)
+    (root / "docs/measurements").mkdir(parents=True)
+    git(root, "init", "-q")
+    for text in ("a = 1\n", "a = 2\n"):
+        (root / "cuzk/field/fp.py").write_text(text)
+        (root / "cuzk/__init__.py").write_text("")
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", text)
+    for module in (machine, take_measurement):
+        monkeypatch.setattr(module, "ROOT", root)
+    monkeypatch.setattr(take_measurement, "TARGET", root / "docs/measurements")
+    for cached in (take_measurement.sources_of, take_measurement.commit_named, take_measurement._content):
+        cached.cache_clear()
+    yield root
+    for cached in (take_measurement.sources_of, take_measurement.commit_named, take_measurement._content):
+        cached.cache_clear()
+
+
+def taken(checkout: Path, found: dict[str, Any], *words: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    path = checkout.parent / "x.json"
+    path.write_text(json.dumps(found))
+    monkeypatch.setattr("sys.argv", ["take_measurement.py", str(path), *words])
+    take_measurement.main()
+    return json.loads((checkout / "docs/measurements/x.json").read_text())
+
+
+def test_digest_is_the_same_with_git_and_without(checkout: Path) -> None:
+    here, head = machine.sources(), git(checkout, "rev-parse", "HEAD")
+    assert here == take_measurement.sources_of(head) != take_measurement.sources_of(git(checkout, "rev-parse", "HEAD~"))
+    (checkout / "cuzk/__pycache__").mkdir()
+    (checkout / "cuzk/__pycache__/fp.pyc").write_bytes(b"x")
+    (checkout / ".git").rename(checkout / "elsewhere")
+    assert machine.sources() == here and machine.commit() is None
+    (checkout / "cuzk/field/fp.py").rename(checkout / "cuzk/field/fq.py")
+    assert machine.sources() != here
+
+
+def test_a_run_records_its_commit_and_sources(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_measure, "machine", dict)
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    (checkout / "cuzk/field/fp.py").write_text("a = 3\n")
+    out = checkout / "out.json"
+    with device_report.recorded({}, out):
+        pass
+    found = json.loads(out.read_text())
+    assert found["commit"] == git(checkout, "rev-parse", "HEAD") + "+"
+    assert found["sources"] == machine.sources() and found["launch_blocking"] is True
+
+
+def test_the_commit_is_found_and_folders_go(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head, before = git(checkout, "rev-parse", "HEAD"), git(checkout, "rev-parse", "HEAD~")
+    child = {"command": "/work/main/scripts/x.py /tmp/t1/blocking.json --cases fixture:32GiB", "phases": {"srs_load/points": 1}}
+    found = CHECK | {"sources": take_measurement.sources_of(before), "commit": None, "blocking": child}
+    got = taken(checkout, found, monkeypatch=monkeypatch)
+    assert got["commit"] == before and got["command"] == "scripts/x.py x.json"
+    assert got["blocking"]["command"] == "scripts/x.py blocking.json --cases fixture:32GiB"
+    assert got["checks"] == CHECK["checks"] and got["blocking"]["phases"] == child["phases"]
+    # Of changed files that were committed after: the commit that has them.
+    got = taken(checkout, found | {"sources": machine.sources(), "commit": f"{before}+"}, monkeypatch=monkeypatch)
+    assert got["commit"] == head
+    with pytest.raises(SystemExit, match=r"commit HEAD has other sources: expected \w{64}, got \w{64}"):
+        taken(checkout, found, "--commit", "HEAD", monkeypatch=monkeypatch)
+
+
+def test_what_is_not_taken(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = git(checkout, "rev-parse", "HEAD")
+    row = {"name": "ntt 2^20", "result": {"holds": False}}
+    for found, words, message in (
+        (CHECK | {"passed": False, "error": "SystemExit: FAILED"}, [], "FAILED"),
+        (CHECK | {"sources": "0" * 64}, [], "other sources than 0000"),
+        (CHECK, [], "neither a commit nor its sources"),
+        (CHECK | {"commit": f"{head}+"}, [], "neither a commit nor its sources"),
+        (CHECK, ["--commit", "nosuch"], "nosuch"),
+        (CHECK | {"commit": head}, ["--commit", "HEAD~"], "not of HEAD~"),
+        ({"subjects": ["ntt"], "rows": [row], "machine": {}}, [], "ntt 2\\^20: a wrong result"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            taken(checkout, found, *words, monkeypatch=monkeypatch)
+    assert not list((checkout / "docs/measurements").iterdir())
+    assert taken(checkout, CHECK, "--commit", "HEAD~", monkeypatch=monkeypatch)["commit"] == git(checkout, "rev-parse", "HEAD~")
+
+
+def test_benchmarks_become_one(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head, files = git(checkout, "rev-parse", "HEAD"), []
+    for k, name in enumerate(("field", "ntt")):
+        row = {"name": name, "result": {"holds": True}}
+        found = {"subjects": [name], "rows": [row], "device": "cuda:0", "machine": {"commit": head}, "load_after": [k]}
+        found |= {"noise": {name: {}}, "kernels": {f"k.{name}": {}}, "clocks": {"before": k, f"after {name}": k}, "seconds": 1.5}
+        files.append(checkout.parent / f"{name}.json")
+        files[-1].write_text(json.dumps(found))
+    monkeypatch.setattr("sys.argv", ["x", *map(str, files), "--as", "both.json"])
+    take_measurement.main()
+    got = json.loads((checkout / "docs/measurements/both.json").read_text())
+    assert got["subjects"] == ["field", "ntt"] == [row["name"] for row in got["rows"]] == list(got["noise"])
+    assert got["clocks"] == {"before": 0, "after field": 0, "after ntt": 1} and got["seconds"] == 3 and got["load_after"] == [1]
+    assert got["commit"] == head
+    monkeypatch.setattr("sys.argv", ["x", str(files[0]), str(files[0]), "--as", "both.json"])
+    files[1].write_text(files[1].read_text().replace("cuda:0", "cuda:1"))
+    monkeypatch.setattr("sys.argv", ["x", *map(str, files), "--as", "both.json"])
+    with pytest.raises(SystemExit, match="more than one device"):
+        take_measurement.main()
+
+
+def test_every_target_of_a_card_is_measured_and_explained() -> None:
+    targets = make_performance.read("card-targets.json")
+    for target in targets:
+        value = performance_card.on_card_value(target)
+        assert value is not None, target["what"]
+        word = make_performance.reached(target, value) if "must" in target else "aim"
+        if word == "short" or (word == "must" and "aim" in target):
+            text = performance_card.reason(target)
+            assert "reason" in target and "?" not in text and "{" not in text, f"{target['what']}: {text}"
+    assert len({t["what"] for t in targets}) == len(targets)
+
+
+def test_every_section_of_a_card_says_its_commit() -> None:
+    sections = re.split(r"^### ", performance_card.render(), flags=re.MULTILINE)[2:]
+    assert len(sections) == 8
+    for section in sections:
+        assert re.search(r"commit [0-9a-f]{12}|measured before commits were recorded", section.split("\n\n")[1]), section[:80]
+
+
+def test_kernels_that_changed_since_are_named() -> None:
+    now = {f"x.{k}": {"registers": v["registers"]} for k, v in make_performance.read("kernels-sm90.json")["kernels"].items()}
+    assert performance_card.changed_since({"kernels": now}) == "" == performance_card.changed_since({})
+    name = next(k for k in now if k.endswith("run_chains"))
+    text = performance_card.changed_since({"kernels": now | {name: {"registers": 3}, "was": {"registers": 9}}})
+    assert f"`run_chains` 3 → {now[name]['registers']}" in text and "`was` 9 → no longer there" in text
