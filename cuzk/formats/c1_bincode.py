@@ -21,11 +21,11 @@ _PARTITION_COUNTS = sorted({n for s in SECTORS for n in (s.partitions, s.ni_part
 _MIN_BYTES = TREE_D_LEVELS_OFFSET + 8
 
 
-def _u64(data: bytes, offset: int) -> int:
+def _u64(data: bytes | memoryview, offset: int) -> int:
     return int.from_bytes(data[offset : offset + 8], "little")
 
 
-def size_of(data: bytes, file: object) -> tuple[Sector, int]:
+def size_of(data: bytes | memoryview, file: object) -> tuple[Sector, int]:
     """Sector size and number of partitions, from the first counts.
 
     Raises  MalformedInput if these bytes are not the beginning of a bincode C1.
@@ -100,7 +100,7 @@ def _refuse_size(size: int, wanted: int, sector: Sector, partitions: int, file: 
     )
 
 
-def read(data: bytes, file: object = None) -> tuple[Sector, Records]:
+def read(data: bytes | memoryview, file: object = None) -> tuple[Sector, Records]:
     """The record that `data` is; its values are not looked at yet.
 
     Shape   the record has shape ()
@@ -109,7 +109,7 @@ def read(data: bytes, file: object = None) -> tuple[Sector, Records]:
     """
     sector, partitions = size_of(data, file)
     dtype = file_type(sector, partitions)
-    whole = data if len(data) == dtype.itemsize else data[: dtype.itemsize].ljust(dtype.itemsize, b"\0")
+    whole = data if len(data) == dtype.itemsize else bytes(data[: dtype.itemsize]).ljust(dtype.itemsize, b"\0")
     record = np.frombuffer(whole, dtype, count=1).reshape(())
     # A wrong length shifts what follows, so look at lengths before judging the size of the file.
     _refuse_counts(record, len(data), file)

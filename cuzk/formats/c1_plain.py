@@ -1,7 +1,7 @@
 """The JSON forms of a C1 as serde writes them, without an object a number: the bytes that `c1_json` makes, several times as fast.
 
-All challenges have one structure. The first is read by the strict reader, which also tells where each of its numbers goes; the
-others must have the same text but for their numbers. Whatever is not as plain as that is left to the strict reader, so that
+All challenges have one structure. That of the first is read by the strict reader, which tells where each of its numbers goes; all
+must have the same text but for their numbers. Whatever is not as plain as that is left to the strict reader, so that
 nothing is accepted here that it would refuse, and every message is its own.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
-import json
 import re
 from typing import Any, NamedTuple
 
@@ -24,11 +23,13 @@ from cuzk.formats.registry import RegisteredProof
 from cuzk.kernels import json_cpu
 
 U8 = npt.NDArray[np.uint8]
+I64 = npt.NDArray[np.int64]
 
 _HOLE = "d4735e3a265e16ee"  # stands for what was cut out; a text that holds it is left to the strict reader
 _WRAPPED = re.compile(rb'"Phase1Out" ?: ?"')
-_FIRST, _BORDER, _LAST = b"[[{", b"}],[{", b"}]]"  # of the list of vanilla proofs
+_FIRST, _LAST = b"[[{", b"}]]"  # of the list of vanilla proofs
 _LONGEST = 8 << 20  # bytes of one challenge
+_ENDS = 1 << 16  # bytes before and after what is large
 _NUMBER = bytes([json_cpu.NUMBER])
 _DIGITS = 1 << 20  # of base64 a task
 _VALUES = np.full(256, 255, np.uint8)
@@ -41,115 +42,150 @@ class Read(NamedTuple):
     form: str
     prefix: str  # of every JSON path
     proof: RegisteredProof
-    payload: bytes
+    payload: bytes | memoryview
     number: int | None = None
     size: int | None = None
 
 
 class _Layout(NamedTuple):
-    """Where the numbers of a challenge go: its bincode bytes with zeros, and for each number a place and a width in bytes."""
+    """What all challenges share: skeleton, bincode bytes with zeros, and for each number its place and its width in bytes."""
 
+    skeleton: U8
     base: U8
-    offsets: npt.NDArray[np.int64]
-    widths: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.uint32]
+    widths: U8
 
 
-def read(data: bytes, file: object) -> Read | None:
+def read(data: bytes | memoryview, file: object) -> Read | None:
     """The content of a file in one of the JSON forms, or None for the strict reader to decide."""
+    text = _fixed(np.frombuffer(data, np.uint8))
     try:
-        if (opened := _WRAPPED.search(data)) is None:
-            found = _raw(data, file, "")
+        if (opened := _WRAPPED.search(text[:_ENDS].tobytes())) is None:
+            found = _raw(text, file, "")
             return None if found is None else Read("json", "", *found)
-        end = data.find(b'"', opened.end())
-        outer = _with_hole(data[: opened.end()], data[end:], file)
+        start = opened.end()
+        # An earlier quote would be no digit of base64.
+        tail = max(start, len(text) - _ENDS)
+        end = tail + text[tail:].tobytes().find(b'"')
+        outer = _with_hole(text[:start], text[end:], file)
         if outer is None or type(outer) is strict_json.Repeated or outer.get("Phase1Out") != _HOLE:
             return None
-        raw = _decoded(data[opened.end() : end])
+        raw = _decoded(text[start:end])
         found = None if raw is None else _raw(raw, file, "Phase1Out.")
-        if found is None or raw is None:
+        if found is None:
             return None
-        number, size, _ = c1_json.unwrap(outer, file, raw)
+        number, size, _ = c1_json.unwrap(outer, file, b"")
         return Read("wrapper", "Phase1Out.", *found, number, size)
     except CuzkError:
         return None
 
 
-def _with_hole(head: bytes, tail: bytes, file: object) -> Any:
+def _fixed(text: U8) -> U8:
+    """The same bytes, not to be written: kernels are compiled for one of the two kinds."""
+    text = text[:]
+    text.flags.writeable = False
+    return text
+
+
+def _with_hole(head: U8, tail: U8, file: object) -> Any:
     """What is left of a JSON object from which something was cut, None if that is no object of its own."""
-    text = head + _HOLE.encode() + tail
-    if len(text) > _LONGEST or text.count(_HOLE.encode()) != 1:
+    text = head.tobytes() + _HOLE.encode() + tail.tobytes()
+    if text.count(_HOLE.encode()) != 1:
         return None
     value = strict_json.parse(text, file)
     return value if isinstance(value, dict) else None
 
 
-def _decoded(text: bytes) -> bytes | None:
+def _decoded(text: U8) -> U8 | None:
     """Standard base64 with padding, None for anything else."""
-    if len(text) % 4 or not text:
+    if len(text) % 4 or not len(text):
         return None
-    body, last = np.frombuffer(text, np.uint8)[:-4], text[-4:]
-    out = np.empty(len(body) // 4 * 3, np.uint8)
-    pieces = [(i, min(len(body), i + _DIGITS)) for i in range(0, len(body), _DIGITS)]
-    calls = [(out[i // 4 * 3 : j // 4 * 3], body[i:j], _VALUES) for i, j in pieces]
+    body, last = text[:-4], text[-4:].tobytes()
     try:
         end = base64.b64decode(last, validate=True)
     except (binascii.Error, ValueError):
         return None
+    size = len(body) // 4 * 3
+    out = np.empty(size + len(end), np.uint8)
+    out[size:] = np.frombuffer(end, np.uint8)
+    pieces = [(i, min(len(body), i + _DIGITS)) for i in range(0, len(body), _DIGITS)]
+    calls = [(out[i // 4 * 3 : j // 4 * 3], body[i:j], _VALUES) for i, j in pieces]
     if base64.b64encode(end) != last or not all(workers.run_all(json_cpu.from_base64, calls)):
         return None
-    return out.tobytes() + end
+    return _fixed(out)
 
 
-def _raw(data: bytes, file: object, prefix: str) -> tuple[RegisteredProof, bytes] | None:
+def _raw(text: U8, file: object, prefix: str) -> tuple[RegisteredProof, memoryview] | None:
     """The raw form as registered proof and bincode bytes."""
-    first, last = data.find(_FIRST), data.rfind(_LAST)
-    if not 0 <= first < last:
+    tail = max(0, len(text) - _ENDS)
+    first, last = text[:_ENDS].tobytes().find(_FIRST), tail + text[tail:].tobytes().rfind(_LAST)
+    if first < 0 or last <= max(first, tail - 1):
         return None
     last += len(_LAST)
-    outer = _with_hole(data[:first] + b'"', b'"' + data[last:], file)
-    if outer is None:
+    quote = np.frombuffer(b'"', np.uint8)
+    outer = _with_hole(np.concatenate([text[:first], quote]), np.concatenate([quote, text[last:]]), file)
+    if outer is None or (not prefix and "Phase1Out" in outer):
         return None
     proof = c1_json.registered_proof(outer.get("registered_proof"), file, "registered_proof")
     proofs = outer.get("vanilla_proofs")
     if not isinstance(proofs, dict) or proofs.get(proof.vanilla_key) != _HOLE:
         return None
-    challenges = _challenges(data[first:last], proof, file)
-    return None if challenges is None else c1_json.to_bincode(outer, file, prefix, False, challenges)
+    _, commitments = c1_json.to_bincode(outer, file, prefix, False, b"")
+    found = _challenges(text[first:last], proof, commitments)
+    return None if found is None else (proof, found)
 
 
-def _challenges(body: bytes, proof: RegisteredProof, file: object) -> bytes | None:
-    """The bincode bytes of the list of vanilla proofs, partitions side by side."""
+def _challenges(body: U8, proof: RegisteredProof, commitments: bytes) -> memoryview | None:
+    """The bincode bytes of the list of vanilla proofs, partitions side by side, and what follows them."""
     per, partitions = proof.sector.challenges, proof.partitions
-    start = body[2 : 2 + _LONGEST].decode("latin-1")
-    try:
-        _, end = json.JSONDecoder().raw_decode(start)
-    except (json.JSONDecodeError, RecursionError, ValueError):
+    longest = body[2 : 2 + _LONGEST]
+    skeleton = np.empty(len(longest), np.uint8)
+    end, length, count = json_cpu.scan(longest, skeleton, np.empty(len(longest), np.uint64))
+    if end < 0:
         return None
-    text, own = np.frombuffer(body, np.uint8), np.empty(end, np.uint8)
-    length, each = json_cpu.scan(text[2 : 2 + end], own, np.empty(end, np.uint64))
-    borders = [0, *(found.start() + 2 for found in re.finditer(re.escape(_BORDER), body)), len(body) - 1]
-    if length < 0 or len(borders) != partitions + 1:
+    layout = _layout(skeleton[:length].tobytes(), proof)
+    if layout is None or len(layout.offsets) != count:
         return None
-    layout = _layout(own[:length].tobytes(), start[:end].encode("latin-1"), proof, file)
-    if layout is None or len(layout.offsets) != each:
+    spans = _spans(body, layout.skeleton, per, partitions)
+    if spans is None:
         return None
     size = len(layout.base)
-    out = np.empty((partitions, 8 + per * size), np.uint8)
-    out[:, :8] = np.frombuffer(per.to_bytes(8, "little"), np.uint8)
-    wanted = b"[" + b",".join([own[:length].tobytes()] * per) + b"]"
+    out = np.empty(8 + partitions * (8 + per * size) + len(commitments), np.uint8)
+    out[:8] = np.frombuffer(partitions.to_bytes(8, "little"), np.uint8)
+    out[len(out) - len(commitments) :] = np.frombuffer(commitments, np.uint8)
+    lists = out[8 : len(out) - len(commitments)].reshape(partitions, -1)
+    lists[:, :8] = np.frombuffer(per.to_bytes(8, "little"), np.uint8)
+    at = (8 + (8 + per * size) * np.arange(partitions)[:, None] + 8 + size * np.arange(per)).reshape(-1)
+    starts, stops = spans
 
-    def partition(k: int) -> bool:
-        part = text[borders[k] + 1 : borders[k + 1]]
-        skeleton, numbers = np.empty(len(part), np.uint8), np.empty(len(part) // 2 + 1, np.uint64)
-        length, count = json_cpu.scan(part, skeleton, numbers)
-        if length < 0 or count != per * each or skeleton[:length].tobytes() != wanted:
-            return False
-        values = numbers[:count].reshape(per, each)
-        return bool(json_cpu.place(out[k, 8:].reshape(per, size), layout.base, values, layout.offsets, layout.widths))
+    def some(first: int, last: int) -> bool:
+        pieces = starts[first:last], stops[first:last], *layout, out, at[first:last]
+        return bool(json_cpu.read_alike(body, *pieces))
 
-    if not all(workers.run_all(partition, [(k,) for k in range(partitions)])):
+    return out.data if all(workers.over_ranges(some, len(at))) else None
+
+
+def _spans(body: U8, skeleton: U8, per: int, partitions: int) -> tuple[I64, I64] | None:
+    """Where each challenge starts and stops in a list of lists, found by what comes before a challenge's first number."""
+    number = int(np.argmax(skeleton == json_cpu.NUMBER))
+    word, count = skeleton[: min(number, 255)], per * partitions
+
+    def some(first: int, last: int) -> I64:
+        places = np.empty(count + 1, np.int64)
+        found = json_cpu.find(body[first : last + len(word) - 1], word, places)
+        return places[:found] + first
+
+    starts = np.concatenate(workers.over_ranges(some, len(body)))
+    if len(starts) != count or starts[0] != 2:
         return None
-    return partitions.to_bytes(8, "little") + out.tobytes()
+    between = [b",", b"],["]
+    last_of_list = np.arange(1, count) % per == 0
+    stops = np.append(starts[1:] - np.where(last_of_list, len(between[1]), len(between[0])), len(body) - 2)
+    for text, chosen in zip(between, (~last_of_list, last_of_list), strict=True):
+        for k, byte in enumerate(text):
+            if (body[stops[:-1][chosen] + k] != byte).any():
+                return None
+    return starts, stops
 
 
 class _Noting(c1_json.Transcoder):
@@ -165,12 +201,6 @@ class _Noting(c1_json.Transcoder):
         return value if isinstance(value, int) else 0
 
 
-def _layout(challenge: bytes, text: bytes, proof: RegisteredProof, file: object) -> _Layout | None:
-    """Where the numbers of a challenge go, once the strict reader has read the first one."""
-    _transcoded(text, proof, file)
-    return _layout_of(challenge, proof)
-
-
 def _transcoded(text: bytes, proof: RegisteredProof, file: object) -> tuple[U8, list[tuple[int, int]]]:
     """A challenge's bincode bytes, and its integers that are not bytes with their widths."""
     reader = _Noting(file, proof)
@@ -179,9 +209,13 @@ def _transcoded(text: bytes, proof: RegisteredProof, file: object) -> tuple[U8, 
 
 
 @functools.lru_cache(maxsize=4)
-def _layout_of(challenge: bytes, proof: RegisteredProof) -> _Layout | None:
-    """By reading the challenge with other numbers: all 0, all 1, and each its own rank, in three bytes one after the other."""
-    parts = challenge.split(_NUMBER)
+def _layout(skeleton: bytes, proof: RegisteredProof) -> _Layout | None:
+    """By strictly reading the challenge with other numbers: all 0, all 1, and each its own rank, in three bytes one after the
+    other. What the strict reader takes of a number is then every value that its width holds.
+
+    Raises  MalformedInput if it is no challenge
+    """
+    parts = skeleton.split(_NUMBER)
     count = len(parts) - 1
 
     def with_numbers(values: list[int]) -> tuple[U8, list[tuple[int, int]]]:
@@ -194,8 +228,10 @@ def _layout_of(challenge: bytes, proof: RegisteredProof) -> _Layout | None:
     if len(places) != count or count >> 24:
         return None
     ranks = sum(found[places].astype(np.int64) << 8 * p for p, (found, _) in enumerate(digits))
-    offsets, widths = np.full(count, -1, np.int64), np.ones(count, np.int64)
+    offsets, widths = np.full(count, -1, np.int64), np.ones(count, np.uint8)
     offsets[ranks] = places
     for parts_of_rank in zip(*(wide for _, wide in digits), strict=True):
         widths[sum(value << 8 * p for p, (value, _) in enumerate(parts_of_rank))] = parts_of_rank[0][1]
-    return None if (offsets < 0).any() else _Layout(base, offsets, widths)
+    if (offsets < 0).any():
+        return None
+    return _Layout(np.frombuffer(skeleton, np.uint8), base, offsets.astype(np.uint32), widths)

@@ -118,7 +118,7 @@ def is_circuit(path: Path) -> bool:
     """Whether a file means to be an explicit circuit rather than a C1, told by its keys without parsing it."""
     with path.open("rb") as file:
         head = file.read(4096).lstrip()
-        if not head.startswith(b"{"):
+        if not head.startswith(b"{") or any(key in head for key in C1_KEYS):
             return False
         data = head + file.read()
     return not any(key in data for key in C1_KEYS) and any(key in data for key in KEYS)

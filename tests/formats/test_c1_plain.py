@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +13,10 @@ import pytest
 from cuzk.commands import fixture
 from cuzk.errors import MalformedInput
 from cuzk.fixture import fabricate
-from cuzk.formats import c1, c1_plain
+from cuzk.formats import c1, c1_plain, registry
 from cuzk.seal import sector
 from tests.conftest import Draw
+from tests.formats import c1_cases as cases
 
 
 def wrapped(raw: bytes, **others: Any) -> bytes:
@@ -78,6 +81,12 @@ def test_changed_bytes(raw: bytes, seed: int, draw: Draw) -> None:
         (b'"hashes":[[', b'"hashes":[[true,'),
         (b'"registered_proof":"', b'"registered_proof":"x'),
         (b'"registered_proof":', b'"vanilla_proofs":[[{"a":1}]],"registered_proof":'),
+        (b'"registered_proof":', b'"Phase1Out":"AAAA","registered_proof":'),
+        (b'"registered_proof":', b'"Phase1Out":5,"registered_proof":'),
+        (b'{"registered_proof":', b'{"x":"' + b"x" * (1 << 17) + b'","registered_proof":'),
+        (b'"replica_id":', b'"Phase1Out":"AAAA","replica_id":'),
+        (b'"replica_id":', b'"Phase1Out":[1],"replica_id":'),
+        (b'"replica_id":', b'"y":"' + b"y" * (1 << 17) + b'","replica_id":'),
     ],
 )
 @pytest.mark.parametrize("where", ["first", "last"])
@@ -111,3 +120,61 @@ def test_other_wrappers(raw: bytes, change: Any) -> None:
     quick = c1_plain.read(changed, None)
     assert quick is None or quick == outcome(changed, c1._strictly)
     assert outcome(changed, c1._strictly) == (quick or outcome(changed, c1._strictly))
+
+
+@pytest.fixture(scope="module")
+def thirteen() -> bytes:
+    """Thirteen partitions of two challenges."""
+    content = cases.load("2kib-non-interactive")
+    proof = registry.BY_NAME["StackedDrg2KiBV1_2_Feat_NonInteractivePoRep"]
+    return fixture.encode(dataclasses.replace(content, registered_proof=proof), "J")
+
+
+def test_several_partitions(thirteen: bytes) -> None:
+    found = c1_plain.read(thirteen, None)
+    assert found is not None and found == c1._strictly(thirteen, None)
+    assert found.payload == cases.bincode_bytes("2kib-non-interactive")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"}],[{", b"},{"),
+        (b"}],[{", b"} ],[{"),
+        (b"}],[{", b"}],[],[{"),
+        (b"}],[{", b"}],\n[{"),
+        (b"}],[{", b"}][{"),
+        (b"}],[{", b"}],[{},{"),
+        (b'},{"comm_d_proofs"', b'}],[{"comm_d_proofs"'),
+        (b'},{"comm_d_proofs"', b'};{"comm_d_proofs"'),
+        (b'},{"comm_d_proofs"', b'},,{"comm_d_proofs"'),
+        (b'},{"comm_d_proofs"', b'},{"comm_d_proofs":0,"comm_d_proofs"'),
+    ],
+)
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_borders_are_where_they_belong(thirteen: bytes, old: bytes, new: bytes, where: str) -> None:
+    at = thirteen.find(old) if where == "first" else thirteen.rfind(old)
+    changed = thirteen[:at] + new + thirteen[at + len(old) :]
+    assert at > 0 and c1_plain.read(changed, None) is None
+
+
+def test_a_challenge_may_not_be_missing_or_once_too_many(thirteen: bytes) -> None:
+    first = thirteen.find(b"[[{") + 2
+    second = thirteen.find(b',{"comm_d_proofs"', first)
+    for changed in (
+        thirteen[:first] + thirteen[second + 1 :],
+        thirteen[:second] + thirteen[first - 1 : second] + thirteen[second:],
+    ):
+        assert c1_plain.read(changed, None) is None
+        with pytest.raises(MalformedInput):
+            c1.loads(changed)
+
+
+def test_files_are_read_in_pieces(thirteen: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c1, "_PIECE", 1000)
+    path = tmp_path / "c1.json"
+    path.write_bytes(thirteen)
+    with path.open("rb") as file:
+        assert c1._read(file, len(thirteen)) == thirteen
+        assert c1._read(file, len(thirteen) + 5000) == thirteen  # it has become shorter
+        assert len(c1._read(file, 0)) == 0
