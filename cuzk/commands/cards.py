@@ -64,6 +64,7 @@ class Work:
     scalars: dict[int, tuple[int, int]]
     hints: Callable[[int], tuple[Hints, Hints]] | None = None  # partition ↦ what a card synthesizes it from
     doubt: str = ""  # what to do if a proof is false again and again
+    begun: Callable[[], None] = lambda: None  # called when a card has been given a partition, each time
 
 
 @dataclass(frozen=True)
@@ -310,6 +311,7 @@ class _Run:
                     return
                 try:
                     self.ready.put(self._staged(place, k))
+                    self.work.begun()
                 except CuzkError as error:
                     if not self._failed(k, error):
                         return

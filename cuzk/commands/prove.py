@@ -318,8 +318,14 @@ def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings,
     return opened
 
 
-def work_of(job: Job, scalars: dict[int, tuple[int, int]], settings: Settings, timer: Timer) -> Work:
-    """What cards need of a job."""
+def work_of(
+    job: Job,
+    scalars: dict[int, tuple[int, int]],
+    settings: Settings,
+    timer: Timer,
+    begun: Callable[[], None] = lambda: None,
+) -> Work:
+    """What cards need of a job; `begun` is called once a card has work."""
     made = _explicit(job, settings, timer)
 
     def synthesize(k: int, into: synthesis.Buffers, timer: Timer) -> Synthesis:
@@ -329,7 +335,7 @@ def work_of(job: Job, scalars: dict[int, tuple[int, int]], settings: Settings, t
         assert job.hints is not None
         return synthesis.synthesize(job.shape, *job.hints(k), settings, timer, made, into)
 
-    return Work(job.shape, job.parameters.vk, synthesize, job.public_inputs, scalars, job.hints, job.parameters.doubt)
+    return Work(job.shape, job.parameters.vk, synthesize, job.public_inputs, scalars, job.hints, job.parameters.doubt, begun)
 
 
 def _synthesized_on_cards(shape: Shape, settings: Settings) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -46,8 +47,9 @@ class Ready:
         options = replace(self.options, **changes)
         job = read_job(options, self.settings, timer, self.progress, on_cards=True, held=self.job)
         scalars = scalars_of(options, job.partitions)
-        with timer.watching_workers(), _beside(job.check, timer):
-            proofs = self.cards.prove(work_of(job, scalars, self.settings, timer), timer, self.progress)
+        with timer.watching_workers(), _beside(job.check, timer) as begin:
+            work = work_of(job, scalars, self.settings, timer, begin)
+            proofs = self.cards.prove(work, timer, self.progress)
         with timer.phase("write"):
             write_atomically(options.proof_file, proofs)
         return {"proof": proofs.hex(), **self.cards.facts, "device_phases": device_seconds(timer)}
@@ -58,22 +60,29 @@ class Ready:
 
 
 @contextmanager
-def _beside(check: Callable[[], None] | None, timer: Timer) -> Iterator[None]:
-    """Check the input on a thread of its own. What is false there is the error, whatever the proofs met."""
+def _beside(check: Callable[[], None] | None, timer: Timer) -> Iterator[Callable[[], None]]:
+    """Check the input on a thread of its own. What is false there is the error, whatever the proofs met.
+
+    The check begins when the function that is given is called, or at the end: until a card has work it would only take the
+    interpreter and the CPUs from what that work is made of.
+    """
+    begun = threading.Event()
     if check is None:
-        yield
+        yield begun.set
         return
     aside = Phase("beside", timer.now())
 
     def run() -> None:
+        begun.wait()
         with timer.within(aside), timer.phase("check_c1"):
             check()
 
     with ThreadPoolExecutor(1, thread_name_prefix="check") as pool:
         future = pool.submit(run)
         try:
-            yield
+            yield begun.set
         finally:
+            begun.set()
             future.result()
     for phase in aside.children:
         timer.span("beside", phase.name, phase.start, phase.seconds)

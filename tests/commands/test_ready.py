@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from cuzk.commands.ready import _beside
@@ -33,3 +35,19 @@ def test_a_false_input_is_the_error_whatever_the_proofs_met() -> None:
 def test_an_error_of_the_proofs_stays_where_the_input_is_true() -> None:
     with pytest.raises(InternalError), _beside(lambda: None, Timer()):
         raise InternalError("a proof failed its check")
+
+
+def test_the_check_waits_for_the_first_work_of_a_card() -> None:
+    began, timer = threading.Event(), Timer()
+    with _beside(began.set, timer) as begin:
+        assert not began.wait(0.1)
+        begin()
+        assert began.wait(10)
+        begin()
+
+
+def test_without_any_work_the_check_is_made_at_the_end() -> None:
+    seen: list[int] = []
+    with pytest.raises(InternalError), _beside(lambda: seen.append(1), Timer()):
+        raise InternalError("no card does anything")
+    assert seen == [1]
