@@ -291,6 +291,28 @@ def dit8(x, skip):
 
 
 @cuda_shared
+def stand(shared, thread, block, k, log_stride, log_columns):
+    """A thread's number in its column, the column, the index of its first point, and its address in the array `shared`."""
+    t, c, column = place(thread, block, k, log_stride, log_columns)
+    top = top_of(column, k, log_stride)
+    return t, column, top, shared_column(shared_address(shared), c, k, log_columns)
+
+
+@cuda_shared
+def far_points(data, top, t, k, log_stride):
+    """Address of the first of a thread's eight points 2^(k − 3) apart in their column, and the bytes between them."""
+    step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
+    return uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES))), step
+
+
+@cuda_shared
+def near_points(t, log_stride):
+    """The first of a thread's eight neighbours in a column, counted from the column's first point; the bytes between them."""
+    step = uint64(uint64(fr.BYTES) << uint64(log_stride))
+    return uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride)), step
+
+
+@cuda_shared
 def _dif_steps(x, base, inner, t, k):
     """The steps of `dif` on the points of one column, from points 2^(k − 3) apart to neighbours."""
     steps = uint32(uint32(k + uint32(2)) // uint32(3))
@@ -331,8 +353,7 @@ def _dit_steps(x, base, inner, t, k):
 @cuda_shared
 def _finish_dif(x, data, table, top, column, t, log_stride, canonical):
     """Scale by the table, reduce if asked, store in bit-reversed order: the same for all passes of `dif`."""
-    step = uint64(uint64(fr.BYTES) << uint64(log_stride))
-    row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
+    row, step = near_points(t, log_stride)
     if table != uint64(0):
         j = uint64(uint32(column & uint32(uint32(uint32(1) << log_stride) - uint32(1))))
         x = scale8(x, uint64(table + uint64(uint64(row + j) * uint64(fr.BYTES))), step)
@@ -353,11 +374,8 @@ def dif(data, table, inner, k, log_stride, log_columns, canonical):
     """
     shared = cuda.shared.array(WORDS, _word)
     k, log_stride, log_columns = uint32(k), uint32(log_stride), uint32(log_columns)
-    t, c, column = place(cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
-    top = top_of(column, k, log_stride)
-    base = shared_column(shared_address(shared), c, k, log_columns)
-    step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
-    at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
+    t, column, top, base = stand(shared, cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
+    at, step = far_points(data, top, t, k, log_stride)
     x = _dif_steps(read8(at, step), base, inner, t, k)
     _finish_dif(x, data, table, top, column, t, log_stride, canonical)
 
@@ -394,11 +412,8 @@ def dif_of_quotient(data, b, c, table, inner, k, log_stride, log_columns, canoni
     """`dif` of data·b − c, into data; b and c are left as they are. Range: data and b below r, c below 2 r in."""
     shared = cuda.shared.array(WORDS, _word)
     k, log_stride, log_columns = uint32(k), uint32(log_stride), uint32(log_columns)
-    t, column_here, column = place(cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
-    top = top_of(column, k, log_stride)
-    base = shared_column(shared_address(shared), column_here, k, log_columns)
-    step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
-    at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
+    t, column, top, base = stand(shared, cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
+    at, step = far_points(data, top, t, k, log_stride)
     x = read_quotient8(at, step, uint64(b - data), uint64(c - data))
     x = _dif_steps(x, base, inner, t, k)
     _finish_dif(x, data, table, top, column, t, log_stride, canonical)
@@ -416,11 +431,8 @@ def dit(data, table, inner, k, log_stride, log_columns, canonical):
     """
     shared = cuda.shared.array(WORDS, _word)
     k, log_stride, log_columns = uint32(k), uint32(log_stride), uint32(log_columns)
-    t, c, column = place(cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
-    top = top_of(column, k, log_stride)
-    base = shared_column(shared_address(shared), c, k, log_columns)
-    step = uint64(uint64(fr.BYTES) << uint64(log_stride))
-    row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
+    t, column, top, base = stand(shared, cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
+    row, step = near_points(t, log_stride)
     x = read8(uint64(data + uint64(uint64(top + row) * uint64(fr.BYTES))), step)
     if table != uint64(0):
         j = uint64(uint32(column & uint32(uint32(uint32(1) << log_stride) - uint32(1))))
@@ -428,8 +440,7 @@ def dit(data, table, inner, k, log_stride, log_columns, canonical):
     x = _dit_steps(x, base, inner, t, k)
     if canonical != uint64(0):
         x = reduce8(x)
-    step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
-    at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
+    at, step = far_points(data, top, t, k, log_stride)
     write8(at, step, x)
 
 

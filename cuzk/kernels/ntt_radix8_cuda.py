@@ -28,17 +28,16 @@ from cuzk.kernels.ntt_cuda import (
     WORDS,
     dif8,
     dit8,
+    far_points,
     first_point,
     give,
-    place,
+    near_points,
     read8,
     read_quotient8,
     reduce8,
     scale8,
-    shared_address,
-    shared_column,
+    stand,
     take,
-    top_of,
     twiddle8,
     write8,
 )
@@ -149,14 +148,10 @@ def _dif(where: str, level: int) -> Any:
         """
         shared = cuda.shared.array(WORDS, _word)
         k, log_stride, log_columns = uint32(k), uint32(log_stride), uint32(log_columns)
-        t, c, column = place(cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
-        top = top_of(column, k, log_stride)
-        base = shared_column(shared_address(shared), c, k, log_columns)
-        step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
-        at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
+        t, column, top, base = stand(shared, cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
+        at, step = far_points(data, top, t, k, log_stride)
         x = _dif_steps(read8(at, step), base, inner, t, k, uint32(scaled) if where == "inner" else uint32(0))
-        step = uint64(uint64(fr.BYTES) << uint64(log_stride))
-        row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
+        row, step = near_points(t, log_stride)
         x = finish(scale(x, table, row, column, log_stride, step, k))
         write8(uint64(data + uint64(uint64(top + row) * uint64(fr.BYTES))), step, x)
 
@@ -171,15 +166,11 @@ def _dif_of_quotient(level: int) -> Any:
         """The outer `dif` of data·b − c, into data; b and c are left as they are. Range: data and b below r, c below 2 r in."""
         shared = cuda.shared.array(WORDS, _word)
         k, log_stride, log_columns = uint32(k), uint32(log_stride), uint32(log_columns)
-        t, column_here, column = place(cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
-        top = top_of(column, k, log_stride)
-        base = shared_column(shared_address(shared), column_here, k, log_columns)
-        step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
-        at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
+        t, column, top, base = stand(shared, cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
+        at, step = far_points(data, top, t, k, log_stride)
         x = read_quotient8(at, step, uint64(b - data), uint64(c - data))
         x = _dif_steps(x, base, inner, t, k, uint32(0))
-        step = uint64(uint64(fr.BYTES) << uint64(log_stride))
-        row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
+        row, step = near_points(t, log_stride)
         x = scale(x, table, row, column, log_stride, step, k)
         write8(uint64(data + uint64(uint64(top + row) * uint64(fr.BYTES))), step, x)
 
@@ -199,16 +190,12 @@ def _dit(where: str, level: int) -> Any:
         """
         shared = cuda.shared.array(WORDS, _word)
         k, log_stride, log_columns = uint32(k), uint32(log_stride), uint32(log_columns)
-        t, c, column = place(cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
-        top = top_of(column, k, log_stride)
-        base = shared_column(shared_address(shared), c, k, log_columns)
-        step = uint64(uint64(fr.BYTES) << uint64(log_stride))
-        row = uint64(uint64(uint64(t) << uint64(3)) << uint64(log_stride))
+        t, column, top, base = stand(shared, cuda.threadIdx.x, cuda.blockIdx.x, k, log_stride, log_columns)
+        row, step = near_points(t, log_stride)
         x = read8(uint64(data + uint64(uint64(top + row) * uint64(fr.BYTES))), step)
         x = scale(x, table, row, column, log_stride, step, k)
         x = finish(_dit_steps(x, base, inner, t, k, uint32(scaled) if where == "inner" else uint32(0)))
-        step = uint64(uint64(fr.BYTES) << uint64(uint32(k - uint32(3) + log_stride)))
-        at = uint64(data + uint64(uint64(top + uint64(uint64(t) << uint64(log_stride))) * uint64(fr.BYTES)))
+        at, step = far_points(data, top, t, k, log_stride)
         write8(at, step, x)
 
     return dit

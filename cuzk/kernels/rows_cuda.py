@@ -66,6 +66,16 @@ def _gather_bits(base, elems, held, variant, segment, stamp, ports, bits, values
 
 
 @cuda_shared
+def _records(chosen, segments, stamps, variants):
+    """The block's stamp, its segment, and the two halves of the segment's variant, the second about its rows."""
+    stamp = load_8_static(record_at(stamps, uint32(cuda.blockIdx.y), 32))
+    segment = load_8_static(record_at(segments, load_static(word_at(chosen, uint32(cuda.blockIdx.x))), 32))
+    variant = load_8_static(record_at(variants, segment[SEG_VARIANT], 64))
+    places = load_8_static(uint64(record_at(variants, segment[SEG_VARIANT], 64) + uint64(32)))
+    return stamp, segment, variant, places
+
+
+@cuda_shared
 def _two(held, x):
     """Two bits whose slots stand in one word."""
     low, high = load_byte(byte_at(held, uint32(x & u0xffff))), load_byte(byte_at(held, uint32(x >> u16)))
@@ -83,10 +93,7 @@ def pattern_rows(chosen, segments, ports, stamps, variants, rows, patterns, patt
     shared = cuda.shared.array(0, word_type)
     base = _shared_address(shared)
     thread = uint32(cuda.threadIdx.x)
-    stamp = load_8_static(record_at(stamps, uint32(cuda.blockIdx.y), 32))
-    segment = load_8_static(record_at(segments, load_static(word_at(chosen, uint32(cuda.blockIdx.x))), 32))
-    variant = load_8_static(record_at(variants, segment[SEG_VARIANT], 64))
-    places = load_8_static(uint64(record_at(variants, segment[SEG_VARIANT], 64) + uint64(32)))
+    stamp, segment, variant, places = _records(chosen, segments, stamps, variants)
     elems = uint32(u1 + variant[PORT_ELEMS])
     held = bits_base(base, elems, variant, segment, stamp)
     _gather_bits(base, elems, held, variant, segment, stamp, ports, bits, values, inputs, thread)
@@ -212,10 +219,7 @@ def general_rows(
     shared = cuda.shared.array(0, word_type)
     base = _shared_address(shared)
     thread = uint32(cuda.threadIdx.x)
-    stamp = load_8_static(record_at(stamps, uint32(cuda.blockIdx.y), 32))
-    segment = load_8_static(record_at(segments, load_static(word_at(chosen, uint32(cuda.blockIdx.x))), 32))
-    variant = load_8_static(record_at(variants, segment[SEG_VARIANT], 64))
-    places = load_8_static(uint64(record_at(variants, segment[SEG_VARIANT], 64) + uint64(32)))
+    stamp, segment, variant, places = _records(chosen, segments, stamps, variants)
     elems = uint32(uint32(u1 + variant[PORT_ELEMS]) + uint32(variant[INPUTS] + variant[ELEMS]))
     parts = elem_at(base, elems)
     elems = uint32(elems + uint32(THREADS))
