@@ -151,6 +151,9 @@ def _walk(view: Records, prefix: str, arity: int = 0) -> Iterator[Leaf]:
 
 def at_least_r(hashes: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     """Where 32 little-endian bytes are no canonical field element, i.e. >= r. Shape (..., 32) to (...)."""
+    highest = hashes[..., 24:].view("<u8")[..., 0]
+    if not (highest >= np.uint64(R >> 192)).any():  # a quarter of the bytes decides nearly always
+        return np.zeros(highest.shape, bool)
     limbs = np.ascontiguousarray(hashes).view("<u8")
     greater = np.zeros(limbs.shape[:-1], bool)
     equal = np.ones(limbs.shape[:-1], bool)

@@ -11,6 +11,7 @@ from cuzk.errors import UsageError
 from cuzk.field.params import R
 from cuzk.formats import c1, c1_layout, c1_write, registry
 from cuzk.seal.sector import SECTORS
+from tests.conftest import Draw
 from tests.formats import c1_cases as cases
 
 # Exact sizes of bincode files, from the published field layout.
@@ -168,3 +169,12 @@ def test_describe():
     json.dumps(facts)
     assert cases.load("2kib-non-interactive").describe()["feature"] == "non-interactive"
     assert cases.load("2kib-v1").describe()["feature"] is None
+
+
+def test_elements_are_compared_with_r(draw: Draw):
+    highest = R >> 192 << 192  # of these the rest decides
+    nasty = [R - 1, R, R + 1, highest, highest - 1, highest + (1 << 192) - 1, 0, (1 << 256) - 1]
+    for values in (nasty, [R - 1, 5], [highest - 1, 0], draw.many(1 << 256, 50)):
+        hashes = np.frombuffer(b"".join(v.to_bytes(32, "little") for v in values), np.uint8).reshape(-1, 32)
+        assert c1_layout.at_least_r(hashes).tolist() == [v >= R for v in values]
+        assert c1_layout.at_least_r(np.repeat(hashes, 2, axis=0)[::2][:, None]).tolist() == [[v >= R] for v in values]
