@@ -4,7 +4,11 @@ Usage: python scripts/device_check_ntt.py OUT.json [--check 20,24,27] [--time 20
 
 Checks need no second implementation at full size: with w of order 64, the values X_j at the multiples of m/64 are sums over the
 residues of k modulo 64 of c_k, and the other way round, so that sums over whole arrays, taken on the host, decide; a polynomial
-at a point of odd order 627 in Fr* is such a sum too, and there a b − c = h (x^m − 1).
+at a point of odd order 627 in Fr* is such a sum too, and there a b − c = h (x^m − 1). Whatever is checked is made `--repeat`
+times, and every element compared each time; the JSON says how often, and whether launches waited (CUDA_LAUNCH_BLOCKING=1).
+
+Both ways: python scripts/device_check_ntt.py $OUT/h200-ntt.json &&
+           CUDA_LAUNCH_BLOCKING=1 python scripts/device_check_ntt.py $OUT/h200-ntt-blocking.json --time "" --levels 0
 """
 
 from __future__ import annotations
@@ -75,7 +79,7 @@ class Checks:
     def __init__(self, card: Any, repeat: int) -> None:
         self.card, self.repeat = card, repeat
         self.stream = card.stream()
-        self.found: dict[str, Any] = {"checks": [], "times_ms": {}, "rates": {}}
+        self.found: dict[str, Any] = {"checks": [], "times_ms": {}, "rates": {}, "repeat": repeat}
 
     def passed(self, what: str, times: int = 1) -> None:
         """Note a check that holds."""
@@ -130,7 +134,7 @@ class Checks:
             domain = Domain(self.card, log_size)
             for name in ("ntt", "intt", "coset_ntt", "coset_intt"):
                 want = fr_mont(getattr(spec, name)(Fr, values))
-                for _ in range(self.repeat if log_size > 2 else 1):
+                for _ in range(self.repeat):
                     buffer = self.card.upload(fr_mont(values))
                     getattr(domain, name)(buffer.address, self.stream)
                     if not np.array_equal(self.read(buffer, len(values)), want):
@@ -140,14 +144,23 @@ class Checks:
         self.passed(f"ntt, intt, coset_ntt, coset_intt of 2^0 … 2^{largest}", self.repeat)
         for log_size in range(3, largest + 1):
             vectors = [[draw.randrange(R) for _ in range(1 << log_size)] for _ in range(3)]
-            buffers = [self.card.upload(fr_mont(v)) for v in vectors]
-            quotient = Quotient(self.card, log_size)
-            quotient.run(*(b.address for b in buffers), self.stream)
-            got = from_limbs(self.read(buffers[0], 1 << log_size))
-            if [got[k] for k in reversal(log_size)][:-1] != spec_groth16.quotient(Fr, *vectors):
-                fail(f"quotient of 2^{log_size}")
+            buffers = [self.card.buffer(32 << log_size) for _ in vectors]
+            quotient, arrays, want = Quotient(self.card, log_size), [fr_mont(v) for v in vectors], None
+            for _ in range(self.repeat):
+                for buffer, array in zip(buffers, arrays, strict=True):
+                    buffer.write(array)
+                quotient.run(*(b.address for b in buffers), self.stream)
+                got = self.read(buffers[0], 1 << log_size)
+                if want is None:
+                    want, values = got, from_limbs(got)
+                    if [values[k] for k in reversal(log_size)][:-1] != spec_groth16.quotient(Fr, *vectors):
+                        fail(f"quotient of 2^{log_size}")
+                if not np.array_equal(got, want):
+                    fail(f"quotient of 2^{log_size} is not the same every time")
+            for buffer in buffers:
+                buffer.free()
             quotient.free()
-        self.passed(f"quotient of 2^3 … 2^{largest}, values that do not satisfy a b = c")
+        self.passed(f"quotient of 2^3 … 2^{largest}, values that do not satisfy a b = c", self.repeat)
 
     def large(self, log_size: int) -> None:
         """One size: dense data by sums, the same result time after time, and there and back."""
@@ -182,7 +195,13 @@ class Checks:
         back = self.read(data, m)
         if not np.array_equal(back, host) or not below_r(back):
             fail(f"there and back at 2^{log_size}")
-        self.passed(f"there and back at 2^{log_size}, every element")
+        kept.copy_from(data, 32 * m, stream=stream)
+        for _ in range(self.repeat - 1):
+            backward.run(data.address, stream)
+            forward.run(data.address, stream)
+            if self.differences(data, kept, 32 * m):
+                fail(f"there and back at 2^{log_size} is not the same every time")
+        self.passed(f"there and back at 2^{log_size}, every element", self.repeat)
         plain = domain.transform(False)
         kept.copy_from(data, 32 * m)
         for i in range(self.repeat):
@@ -212,21 +231,22 @@ class Checks:
             say(f"left out: 2^{log_size} needs {need} bytes, {card.free_memory()} are free")
             return
         data = card.buffer(32 * m)
-        data.fill(0)
         transform = Transform(card, log_size, inverse=False)
-        coefficients = {draw.randrange(m): draw.randrange(R) for _ in range(8)} | {m - 1: 5}
-        for k, x in coefficients.items():
-            place = int(format(k, f"0{log_size}b")[::-1], 2)
-            card.write_at(data.address + 32 * place, fr_mont([x]))
-        transform.run(data.address, self.stream)
-        self.stream.synchronize()
         w = omega(log_size)
-        for j in [0, 1, m - 1, m // 2, *(draw.randrange(m) for _ in range(60))]:
-            got = np.empty((1, FR_LIMBS), np.uint64)
-            card.read_at(data.address + 32 * j, got)
-            if fr_ints(got) != [sum(x * pow(w, j * k, R) for k, x in coefficients.items()) % R]:
-                fail(f"sparse transform of 2^{log_size} at {j}")
-        self.passed(f"forward transform of 2^{log_size}, nine coefficients, 64 values")
+        for _ in range(self.repeat):
+            data.fill(0)
+            coefficients = {draw.randrange(m): draw.randrange(R) for _ in range(8)} | {m - 1: 5}
+            for k, x in coefficients.items():
+                place = int(format(k, f"0{log_size}b")[::-1], 2)
+                card.write_at(data.address + 32 * place, fr_mont([x]))
+            transform.run(data.address, self.stream)
+            self.stream.synchronize()
+            for j in [0, 1, m - 1, m // 2, *(draw.randrange(m) for _ in range(60))]:
+                got = np.empty((1, FR_LIMBS), np.uint64)
+                card.read_at(data.address + 32 * j, got)
+                if fr_ints(got) != [sum(x * pow(w, j * k, R) for k, x in coefficients.items()) % R]:
+                    fail(f"sparse transform of 2^{log_size} at {j}")
+        self.passed(f"forward transform of 2^{log_size}, nine coefficients, 64 values", self.repeat)
         transform.free()
         data.free()
 
@@ -259,7 +279,7 @@ class Checks:
             at_x.append(at_odd_point(self.read(b, m))[0] * pow(FR_RADIX, -1, R) % R)
         if (at_x[0] * at_x[1] - at_x[2] - h_x * (pow(x, m, R) - 1)) % R:
             fail(f"quotient of 2^{log_size}: a b − c is not h (x^m − 1)")
-        self.passed(f"quotient of 2^{log_size}: a b − c = h (x^m − 1) at a point")
+        self.same_every_time(quotient, log_size, (a, b, c), inputs, h)
         self.median_ms(
             f"quotient 2^{log_size}, seven transforms", lambda: quotient.run(a.address, b.address, c.address, stream), 5
         )
@@ -267,6 +287,33 @@ class Checks:
         quotient.free()
         for buffer in (a, b, c, *inputs):
             buffer.free()
+
+    def same_every_time(self, quotient: Quotient, log_size: int, data: tuple[Any, ...], inputs: list[Any], h: U64) -> None:
+        """h, and the product on the coset, of the same values again and again; the product is that of two checked transforms."""
+        m, (a, b, c), stream = 1 << log_size, data, self.stream
+        a.write(h)
+        quotient.domain.bit_reverse(a.address, stream)
+        kept = self.card.buffer(32 * m)
+        kept.copy_from(a, 32 * m, stream=stream)
+        for _ in range(self.repeat - 1):
+            for vector, saved in zip(data, inputs, strict=True):
+                vector.copy_from(saved, 32 * m, stream=stream)
+            quotient.run(a.address, b.address, c.address, stream)
+            if self.differences(a, kept, 32 * m):
+                fail(f"quotient of 2^{log_size} is not the same every time")
+        self.passed(f"quotient of 2^{log_size}: a b − c = h (x^m − 1) at a point", self.repeat)
+        for vector, saved in zip((a, b), inputs, strict=False):
+            vector.copy_from(saved, 32 * m, stream=stream)
+            quotient.on_coset(vector.address, stream)
+        launch_over(self.card, kernels.multiply, m, stream, kept.address, a.address, b.address, m)
+        for _ in range(self.repeat):
+            for vector, saved in zip((a, b), inputs, strict=False):
+                vector.copy_from(saved, 32 * m, stream=stream)
+            quotient.product(a.address, b.address, stream)
+            if self.differences(a, kept, 32 * m):
+                fail(f"product of 2^{log_size} on the coset is not that of both transforms")
+        self.passed(f"product of 2^{log_size} on the coset: that of both transforms", self.repeat)
+        kept.free()
 
     def times(self, log_size: int) -> None:
         """Transforms with coset and 1/m, pass by pass too, without them, and all passes by the kernels for any size."""

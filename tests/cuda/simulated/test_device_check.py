@@ -25,7 +25,8 @@ def run(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path / "out.json", monkeypatch)
     found = json.loads((tmp_path / "out.json").read_text())
-    assert found["passed"] and len(found["checks"]) == 9
+    assert found["passed"] and len(found["checks"]) == 10
+    assert {check["times"] for check in found["checks"]} == {TOY["repeat"]} and found["launch_blocking"] is False
     assert "ntt 2^3 forward" in found["times_ms"] and "ntt 2^3 forward" in found["times_ms_level_3"]
     assert "quotient 2^6, seven transforms" in found["times_ms"]
 
