@@ -29,13 +29,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from cuzk import config, device
 from cuzk.bench import cuda_measure
-from cuzk.bench.cuda_points import GROUPS, known_points, multiple, positions, random_bitmap, random_scalars, skewed_scalars
+from cuzk.bench.cuda_points import GROUPS, known_points, multiple, random_bitmap, random_scalars, skewed_scalars
 from cuzk.cuda import compiler, offline
 from cuzk.field.coordinates_cuda import FIELDS
 from cuzk.field.limbs import FR_LIMBS, U64, to_limbs
 from cuzk.field.params import R
 from cuzk.kernels import tree_cuda
-from cuzk.msm import cuda, cuda_plan, cuda_stream, fixed_base_cuda, pippenger
+from cuzk.msm import cuda, cuda_plan, cuda_stream, pippenger
 from cuzk.msm.cuda_scratch import Trees, combined
 from cuzk.msm.rows import point_limbs, rows_from_mont
 from scripts.device_report import START, fail, recorded, say
@@ -164,7 +164,8 @@ class Checks:
         scalars = self.card.upload(scalars_host)
         job = cuda.Msm(self.scratch, self.plan(curve, n, **more))
         cut = job.plan
-        name = f"{curve} MSM {label(n)}, c = {cut.c}, {cut.windows} windows, {cut.group} at a time"
+        widths = " and ".join(f"{run.count} of {run.c}" for run in cut.runs)
+        name = f"{curve} MSM {label(n)}, c = {cut.c}, windows: {widths} bits, {cut.group} at a time"
         repeat = self.options.repeat if runs > 3 else 2
         for _ in range(repeat):
             self.expect(curve, job.run(points, scalars.address), total, name)
@@ -274,25 +275,6 @@ class Checks:
         )
         self.scratch.free()
 
-    def tables(self, n: int) -> None:
-        """All window multiples of fixed points, one set of buckets."""
-        cut = self.plan("g1", n, tables=True)
-        made = cuda.DevicePoints("g1", self.card.buffer(n * cut.windows * 96), n * cut.windows)
-        with self.card.upload(positions(n)) as scalars:
-            for w in range(cut.windows):
-                base = fixed_base_cuda.FixedBase(self.scratch, "g1", multiple("g1", 1 << (cut.c * w)), n)
-                base.multiples_into(made.part(n * w, n), scalars.address, n)
-                self.scratch.synchronize()
-        scalars_host, total = random_scalars(n, 12, self.options.bit_length)
-        with self.card.upload(scalars_host) as scalars:
-            job = cuda.Msm(self.scratch, cut)
-            name = f"g1 MSM {label(n)} with tables, c = {cut.c}"
-            for _ in range(self.options.repeat):
-                self.expect("g1", job.run(made, scalars.address), total, name)
-            self.passed(name, self.options.repeat)
-            self.timed(name, lambda mark: job.start(made, scalars.address, n, mark=mark), 5, job.finish)
-        made.buffer.free()
-
     def against_cpu(self, curve: str, sizes: Sequence[int]) -> None:
         """The CPU's own sums of the same points and scalars, where time is left."""
         for n in sizes:
@@ -329,7 +311,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--small", type=numbers, default=[1, 2, 3, 5, 31, 33, 127, 1000, 4097])
     parser.add_argument("--skew", type=numbers, default=[20, 22, 27], help="log2 of sizes with skewed scalars")
     parser.add_argument("--cpu", type=numbers, default=[1, 3, 1001, 65536, 262145, 1048576, 4194304], help="sizes for the CPU")
-    parser.add_argument("--tables", type=numbers, default=[20], help="log2 of sizes with tables")
     parser.add_argument("--pairs", type=int, default=26, help="log2 of the additions whose rate is measured; 0: not")
     parser.add_argument("--stream", type=int, default=22, help="log2 of the points that come from the host; 0: none")
     parser.add_argument("--tune", action="store_true", help="other window widths and groups as well")
@@ -346,7 +327,7 @@ OTHERS = {
     20: [{"c": 15}, {"c": 16}],
     22: [{"c": 19}, {"c": 20}],
     24: [{"c": 19}, {"c": 22}],
-    27: [{"group": 2}, {"group": 6}, {"group": 12}],
+    27: [{"c": 22}, {"group": 2}, {"group": 6}, {"group": 11}],
 }
 
 
@@ -381,8 +362,6 @@ def everything(run: Checks) -> None:
         run.variants(1 << options.pairs)
     if options.stream:
         run.streamed("g1", 1 << options.stream)
-    for log_size in options.tables:
-        run.tables(1 << log_size)
     run.against_cpu("g1", options.cpu)
     run.against_cpu("g2", options.cpu[:4])
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from scripts.device_check_prove import Checks, cuzk
 from scripts.device_report import fail, own_folder, recorded, say
 
-PIECES = 16  # of a large vector's pieces one in so many is summed
+SUMMED = 1 << 25  # points that are summed of a larger file, about
 SHOWN = ("seconds", "phases", "device", "lengths", "params", "vk")
 
 
@@ -73,9 +73,10 @@ class Setups(Checks):
         """A file too large for the CPU to make beside it."""
         from cuzk.bench.cuda_setup import sums_hold
         from cuzk.circuits.params import parse_size
-        from cuzk.formats import shapes
-        from cuzk.groth16.logarithms import development_waste
+        from cuzk.formats import circuit, shapes
+        from cuzk.groth16.logarithms import development_waste, lengths
         from cuzk.memory import measured_peak
+        from cuzk.parameters.development import label_of
 
         card = self.made(target, "cuda:0")
         peak = measured_peak()
@@ -83,8 +84,8 @@ class Setups(Checks):
         path = self.folder / "cuda-0" / card["params"]["file"]
         if path.stat().st_size != card["params"]["bytes"]:
             fail(f"{target}: {path.stat().st_size} bytes")
-        size = parse_size(target)
-        if not sums_hold(shapes.load_or_record(size), development_waste(target), path, PIECES):
+        shape = circuit.load(Path(target))[0] if Path(target).is_file() else shapes.load_or_record(parse_size(target))
+        if not sums_hold(shape, development_waste(label_of(shape)), path, max(1, lengths(shape).points // SUMMED)):
             fail(f"{target}: a sum of points is wrong")
         self.passed(f"{target}: sums of points of each vector, {card['seconds']} s, {peak} bytes of the host at most")
         shutil.rmtree(path.parent)
@@ -103,7 +104,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--as-cpu", default="8MiB", help="sizes or circuit files")
-    parser.add_argument("--large", default="512MiB", help="sizes, in the spelling of SIZE")
+    parser.add_argument("--large", default="512MiB", help="sizes or circuit files")
     parser.add_argument("--runs", type=int, default=3, help="processes of 2 KiB and one before them; 0: none")
     parser.add_argument("--budget", type=float, default=420.0, help="seconds after which further sizes are left out")
     return parser.parse_args()

@@ -28,9 +28,9 @@ load_word, store_word = memory.load(1), memory.store(1)
 u0, u1 = uint32(0), uint32(1)
 
 
-def bias(c: int, windows: int) -> int:
-    """The sum of 2^(c w + c − 1) over the windows: added to a scalar, it makes digits independent of one another."""
-    return sum(1 << (c * w + c - 1) for w in range(windows))
+def bias(first: int, c: int, windows: int) -> int:
+    """The sum of half of 2^c at each of the windows from bit `first` on: added to a scalar, it makes digits independent."""
+    return sum(1 << (first + c * w + c - 1) for w in range(windows))
 
 
 def _smaller_residue(code: Code, words: list[str]) -> tuple[list[str], str]:
@@ -118,22 +118,20 @@ def _window(held, thread, position, mask):
 
 @cuda_kernel(threads=THREADS, dynamic_shared=4 * (HELD + COUNTERS))
 def signed_digits(scalars_canon, n, c, first, count, low, apart, bias_words, digits, totals):
-    """Signed digits of the windows first .. first + count, and how many fall into each partition of buckets.
+    """Signed digits of `count` windows of c bits from bit `first` on, and how many fall into each partition of buckets.
 
     digits[w][i] is |digit| − 1, the bucket, with the sign in bit 31, or NONE for 0. A partition is all buckets that agree
-    above their `low` lowest bits; partitions of window w count from w `apart` (0: all windows share theirs). `totals` is added
-    to. s = ± sum of digit_w 2^(c w), |digit_w| <= 2^(c − 1).
+    above their `low` lowest bits; partitions of window w count from w `apart`. `totals` is added to. s = ± the sum over all
+    windows of digit 2^first, |digit| <= 2^(c − 1); widths may differ, and the bias says them all.
 
     Shape   scalars uint32[n, 8], bias uint32[9], digits uint32[count, n], totals uint32[partitions], at most COUNTERS
-    Range   any scalar below 2^256, taken modulo r; 4 <= c, 255 <= windows c <= 288
+    Range   any scalar below 2^256, taken modulo r; 4 <= c, all windows together 255 to 288 bits
     Cost    reads 32 bytes, writes 4 count bytes a scalar
     """
     held = cuda.shared.array(0, word_type)  # words of scalars, then the counters of partitions
     thread, step = uint32(cuda.threadIdx.x), uint32(uint32(cuda.gridDim.x) * uint32(THREADS))
     half, mask = uint32(u1 << uint32(uint32(c) - u1)), uint32(uint32(u1 << uint32(c)) - u1)
-    used = uint32(half >> uint32(low))
-    if apart != uint64(0):
-        used = uint32(uint32(apart) * uint32(count))
+    used = uint32(uint32(apart) * uint32(count))
     k = thread
     while k < used:
         held[uint32(uint32(HELD) + k)] = u0
@@ -148,7 +146,7 @@ def signed_digits(scalars_canon, n, c, first, count, low, apart, bias_words, dig
         at = uint64(digits + uint64(i) * uint64(4))
         w = u0
         while w < uint32(count):
-            v = _window(held, thread, uint32(uint32(uint32(first) + w) * uint32(c)), mask)
+            v = _window(held, thread, uint32(uint32(first) + uint32(w * uint32(c))), mask)
             digit = uint32(NONE)
             if v != half:
                 sign = negated

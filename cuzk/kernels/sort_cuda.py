@@ -43,11 +43,11 @@ def _word_at(base, index):
 
 
 @cuda_kernel(threads=THREADS, dynamic_shared=TILE_BYTES)
-def partition(digits, n, low, partitions, apart, index, stride, cursors, entries):
+def partition(digits, n, low, partitions, index, cursors, entries):
     """Append the references of a tile of digits of window blockIdx.y to their partitions, as entries (low bits of bucket, ref).
 
-    Digit i of window w refers to point index[i] + w stride, or i + w stride if `index` is 0. `cursors`: where the next entry of
-    each partition goes; they advance. Partitions of window w count from w `apart`.
+    Digit i refers to point index[i], or i if `index` is 0. `cursors`: where the next entry of each partition goes; they
+    advance. A window has `partitions` of them.
 
     Shape   digits uint32[windows, n] (`digits_cuda.signed_digits`); entries uint32[all, 2]
     Cost    reads 8 (from cache 4 of it), writes 8 bytes a digit
@@ -88,7 +88,7 @@ def partition(digits, n, low, partitions, apart, index, stride, cursors, entries
         size = shared[uint32(k)]
         shared[uint32(k)] = before
         if size != u0:
-            start = memory.atomic_add(_word_at(cursors, uint32(uint32(w * uint32(apart)) + k)), size)
+            start = memory.atomic_add(_word_at(cursors, uint32(uint32(w * uint32(partitions)) + k)), size)
             shared[uint32(delta + k)] = uint32(start - before)
         before = uint32(before + size)
         k = uint32(k + u1)
@@ -101,7 +101,6 @@ def partition(digits, n, low, partitions, apart, index, stride, cursors, entries
             point = i
             if index != uint64(0):
                 point = load_word(_word_at(index, i))
-            point = uint32(point + uint32(w * uint32(stride)))
             at = cuda.atomic.add(shared, uint32(uint32(bucket >> uint32(low))), u1)
             at = uint32(stage + uint32(uint32(at) << u1))
             shared[at] = bucket

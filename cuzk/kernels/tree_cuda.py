@@ -178,9 +178,8 @@ def _entries(field: Coordinates) -> Any:
 
 
 def _forward(field: Coordinates, threads: int, address: Any, denominator: Any, entry: Any) -> Any:
-    mul, _add, difference, may_vanish = field.mul, field.add, field.difference, field.may_vanish
+    mul, difference, may_vanish = field.mul, field.difference, field.may_vanish
     anywhere, one = field.anywhere, field.one
-    fp.BYTES * field.parts
     step, scratch_step = threads // field.parts, fp.BYTES * threads
 
     @cuda_shared
@@ -227,7 +226,7 @@ def _forward(field: Coordinates, threads: int, address: Any, denominator: Any, e
 
 def _backward(field: Coordinates, threads: int, address: Any, signed: Any, denominator: Any, entry: Any, ahead: bool) -> Any:
     """`ahead`: the next pair's x and prefix are loaded before the last product of this one, if registers allow."""
-    mul, sqr, sub, _add, triple = field.mul, field.sqr, field.sub, field.add, field.triple
+    mul, sqr, sub, triple = field.mul, field.sqr, field.sub, field.triple
     vanishes, both, parts = field.vanishes, field.same_for_all_parts, field.parts
     difference, may_vanish, anywhere, one = field.difference, field.may_vanish, field.anywhere, field.one
     y_offset, size, part, checked = fp.BYTES * field.parts, point_bytes(field), field.part, field.parts > 1

@@ -7,6 +7,7 @@ the largest bucket is, and some 250 points at the end that the CPU adds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from cuzk.errors import InternalError
 from cuzk.field.limbs import FR_LIMBS, U64
 from cuzk.kernels import digits_cuda, msm_cuda, sort_cuda
 from cuzk.kernels.tree_cuda import NONE
-from cuzk.msm.cuda_plan import Plan, chunked, resized, tree_scratch
+from cuzk.msm.cuda_plan import Plan, Windows, chunked, resized, tree_scratch
 from cuzk.msm.cuda_scratch import _GATHERERS, DevicePoints, Scratch, Trees, combined, scan_blocks, scanned, upload, upload_be
 from cuzk.msm.rows import point_limbs
 
@@ -39,29 +40,28 @@ class Msm:
         self.scratch, self.plan = scratch, cut
         self.trees = Trees(scratch, cut.curve)
         self.trees.prepare(cut.slots)
-        bias = digits_cuda.bias(cut.c, cut.windows).to_bytes(4 * digits_cuda.BIASED, "little")
-        self._bias = np.frombuffer(bias, np.uint32)
+        bias = sum(digits_cuda.bias(run.first, run.c, run.count) for run in cut.runs)
+        self._bias = np.frombuffer(bias.to_bytes(4 * digits_cuda.BIASED, "little"), np.uint32)
         self._hold()
 
     def _hold(self) -> None:
         """Take the buffers; another sum of the same scratch may have replaced them."""
         cut, hold = self.plan, self.scratch.buffer
         self.at = {name: int(hold(name, size).address) for name, size in cut.sizes().items() if name != "scratch"}
-        self.bias = self.scratch.constant(f"bias of {cut.windows} windows of {cut.c} bits", self._bias)
+        self.bias = self.scratch.constant(f"bias {[(run.c, run.count) for run in cut.runs]}", self._bias)
         self.count, self.most = self.at["words"], self.at["words"] + 4
 
     def run(self, points: DevicePoints, scalars: int, index: int = 0, mark: Mark = _nothing) -> U64:
         """The sum, complete: equal, opposite and infinite points and all scalars are allowed.
 
-        Shape   points [n], or with tables [windows n] window by window; scalars: address of uint32[n, 8]; index: 0, or the
-                address of uint32[n], and scalar i belongs to point index[i] (tables: of each window); result uint64[12 or 24],
-                affine, infinity zeros
+        Shape   points [n]; scalars: address of uint32[n, 8]; index: 0, or the address of uint32[n], and scalar i belongs to
+                point index[i]; result uint64[12 or 24], affine, infinity zeros
         Domain  scalars canonical; result Montgomery
         Range   any scalar below 2^256, taken modulo r: the points must be in the subgroup of order r
-        Cost    n 255/c + 2.2 2^(c − 1) 255/c additions of 5 M + 1 S; plan.bytes of scratch
+        Cost    n + 1.2 2^(c − 1) additions of 5 M + 1 S a window of c bits; plan.bytes of scratch
         Spec    spec.curve.Curve.multiexp
         """
-        self.start(points, scalars, len_of(points, self.plan), index, mark)
+        self.start(points, scalars, points.count, index, mark)
         return self.finish(mark)
 
     def start(self, points: DevicePoints, scalars: int, n: int, index: int = 0, mark: Mark = _nothing) -> None:
@@ -71,41 +71,39 @@ class Msm:
         cut = resized(self.plan, n)
         self._hold()
         mark("begin")
-        step = cut.windows if cut.tables else cut.group
-        for first in range(0, cut.windows, step):
-            self._group(cut, points, scalars, index, first, min(step, cut.windows - first), mark)
+        out = self.at["out"]
+        for run in cut.runs:
+            for w in range(0, run.count, run.group):
+                some = replace(run, first=run.first + run.c * w, count=min(run.group, run.count - w))
+                self._group(some, points, scalars, index, out, mark)
+                out += some.count * some.sums * 2 * self.trees.size
 
     def finish(self, mark: Mark = _nothing) -> U64:
         """The sum of what `start` did; waits for the card."""
-        cut = self.plan
-        sets = 1 if cut.tables else cut.windows
-        sums = np.empty((sets * cut.sums, 2 * point_limbs(cut.curve)), np.uint64)
+        exponents = [e for run in self.plan.runs for e in run.exponents()]
+        sums = np.empty((len(exponents), 2 * point_limbs(self.plan.curve)), np.uint64)
         self.scratch.buffer("out", 0).read_into(sums, 0, self.scratch.stream)
         self.scratch.synchronize()
         mark("end")
-        within = [*(cut.column_bits + j for j in range(cut.row_bits)), *range(cut.column_bits), 0]
-        return combined(cut.curve, sums, [cut.c * w + e for w in range(sets) for e in within])
+        return combined(self.plan.curve, sums, exponents)
 
-    def _group(self, cut: Plan, points: DevicePoints, scalars: int, index: int, first: int, count: int, mark: Mark) -> None:
-        """The windows first .. first + count."""
-        sets = 1 if cut.tables else count
-        buckets = sets << (cut.c - 1)
-        most = self._sort(cut, scalars, index, first, count, sets, mark)
+    def _group(self, cut: Windows, points: DevicePoints, scalars: int, index: int, out: int, mark: Mark) -> None:
+        """All windows of `cut` together; their sums go to `out`."""
+        buckets = cut.count << (cut.c - 1)
+        most = self._sort(cut, scalars, index, buckets, mark)
         mark("sort")
-        self._waves(cut, points, cut.n * count, buckets, most, mark)
-        self._rectangle(cut, sets, buckets)
+        self._waves(cut, points, buckets, most, mark)
+        self._rectangle(cut, buckets)
         mark("rows and columns")
-        out = self.at["out"] + (0 if cut.tables else first) * cut.sums * 2 * self.trees.size
         rows = cut.slots
         arguments = (rows, cut.column_bits - 1, cut.row_bits, rows + buckets // 2, cut.c - 2, cut.column_bits, out)
-        self.scratch.launch(msm_cuda.bit_sums[cut.curve], (cut.sums, sets), self.at["slots"], 0, *arguments)
+        self.scratch.launch(msm_cuda.bit_sums[cut.curve], (cut.sums, cut.count), self.at["slots"], 0, *arguments)
         mark("bits")
 
-    def _sort(self, cut: Plan, scalars: int, index: int, first: int, count: int, sets: int, mark: Mark) -> Callable[[], int]:
-        """Fill the buckets of windows first .. first + count; what is returned tells how many references the largest has."""
-        s, at, n, low = self.scratch, self.at, cut.n, cut.low
-        parts, buckets = sets * cut.partitions, sets << (cut.c - 1)
-        apart = 0 if cut.tables else cut.partitions
+    def _sort(self, cut: Windows, scalars: int, index: int, buckets: int, mark: Mark) -> Callable[[], int]:
+        """Fill the buckets; what is returned tells how many references the largest has."""
+        s, at, n, low, apart = self.scratch, self.at, cut.n, cut.low, cut.partitions
+        parts = cut.count * apart
         totals = at["partitions"]
         cursors, first_stripe = totals + 4 * parts, totals + 8 * parts
         counts, start = at["buckets"], at["buckets"] + 4 * buckets
@@ -113,18 +111,16 @@ class Msm:
         s.buffer("partitions", 0).fill(0, 4 * parts, 0, s.stream)
         s.buffer("words", 0).fill(0, 8, 0, s.stream)
         # Windows whose partitions' counters fit a block together.
-        together = count if cut.tables else min(count, digits_cuda.COUNTERS // cut.partitions)
-        for w in range(0, count, together):
-            m = min(together, count - w)
+        together = min(cut.count, digits_cuda.COUNTERS // apart)
+        for w in range(0, cut.count, together):
+            m, first = min(together, cut.count - w), cut.first + cut.c * w
             blocks = min(-(-n // digits_cuda.THREADS), 4 * s.card.multiprocessors)
             where = digits + 4 * n * w, totals + 4 * apart * w
-            s.launch(digits_cuda.signed_digits, blocks, scalars, n, cut.c, first + w, m, low, apart, self.bias, *where)
+            s.launch(digits_cuda.signed_digits, blocks, scalars, n, cut.c, first, m, low, apart, self.bias, *where)
         mark("digits")
         s.launch(sort_cuda.cut_stripes, 1, totals, parts, cut.stripe, cursors, first_stripe, at["stripes"])
         tiles = -(-n // sort_cuda.TILE)
-        stride = n if cut.tables else 0
-        arguments = (digits, n, low, cut.partitions, apart, index, stride, cursors, entries)
-        s.launch(sort_cuda.partition, (tiles, count), *arguments)
+        s.launch(sort_cuda.partition, (tiles, cut.count), digits, n, low, apart, index, cursors, entries)
         mark("partition")
         total = first_stripe + 4 * parts
         s.launch(sort_cuda.count_buckets, cut.stripes, entries, at["stripes"], total, low, at["local"])
@@ -140,9 +136,9 @@ class Msm:
         s.launch(sort_cuda.fill_buckets, cut.stripes, entries, *stripes, low, at["local"], counts, start, references)
         return most
 
-    def _waves(self, cut: Plan, points: DevicePoints, entries: int, buckets: int, largest: Callable[[], int], mark: Mark) -> None:
+    def _waves(self, cut: Windows, points: DevicePoints, buckets: int, largest: Callable[[], int], mark: Mark) -> None:
         """Add up every bucket."""
-        s, at, add = self.scratch, self.at, self.trees.add
+        s, at, add, entries = self.scratch, self.at, self.trees.add, cut.n * cut.count
         slots, pairs = at["slots"], at["references"]
         counts, start = at["buckets"], at["buckets"] + 4 * buckets
         add(points.address, slots, pairs, (entries + buckets) // 2, count=self.count)
@@ -160,8 +156,8 @@ class Msm:
             most = (most + 1) // 2
             wave += 1
 
-    def _rectangle(self, cut: Plan, sets: int, buckets: int) -> None:
-        """Sums of rows and of columns of each set of buckets."""
+    def _rectangle(self, cut: Windows, buckets: int) -> None:
+        """Sums of rows and of columns of each window's buckets."""
         s, at, add = self.scratch, self.at, self.trees.add
         slots, pairs = at["slots"], at["references"]
         counts, start = at["buckets"], at["buckets"] + 4 * buckets
@@ -171,19 +167,14 @@ class Msm:
         s.over(msm_cuda.list_rectangle, buckets, counts, start, buckets, bits, low_bits, pairs)
         add(slots, slots, pairs, buckets, base=rows)
         for level in range(1, max(low_bits, high_bits)):
-            # Rows have 2^low_bits buckets, in place 2^(low_bits − 1) slots apart; columns 2^high_bits, side by side in a set.
+            # Rows have 2^low_bits buckets, in place 2^(low_bits − 1) slots apart; columns 2^high_bits, side by side in a window.
             row_half, column_half = low_bits - 1 - level, bits - 1 - level
-            row_pairs = sets << (high_bits + row_half) if row_half >= 0 else 0
-            column_pairs = sets << column_half if level < high_bits else 0
+            row_pairs = cut.count << (high_bits + row_half) if row_half >= 0 else 0
+            column_pairs = cut.count << column_half if level < high_bits else 0
             row = (rows, row_pairs, low_bits - 1, max(0, row_half))
             column = (columns, column_pairs, bits - 1, max(0, column_half))
             s.over(msm_cuda.list_halves, row_pairs + column_pairs, *row, *column, pairs)
             add(slots, slots, pairs, row_pairs + column_pairs, in_place=True)
-
-
-def len_of(points: DevicePoints, cut: Plan) -> int:
-    """Scalars that belong to the points of a sum."""
-    return points.count // cut.windows if cut.tables else points.count
 
 
 class Selection:

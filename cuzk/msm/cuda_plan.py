@@ -1,7 +1,9 @@
-"""How an MSM on a card is cut: window width, windows at a time, partitions of buckets; and the memory that takes."""
+"""How an MSM on a card is cut: widths of windows, windows at a time, partitions of buckets; and the memory that takes."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cuzk.errors import ResourceError
@@ -11,47 +13,37 @@ from cuzk.kernels.sort_cuda import LOW_BUCKETS, PARTITIONS, SCAN
 from cuzk.kernels.tree_cuda import LONG, RESIDENT, point_bytes, scratch_bytes
 
 SCALAR_BITS = 255  # r and the sign of its smaller residue
-CHAIN = 256  # additions that a thread chains at most
+CHAIN = 512  # additions that a thread chains at most
 _LARGEST_WIDTH = LOW_BUCKETS.bit_length() + PARTITIONS.bit_length() - 1
 _PARTITION_SIZE = 15  # log2 of the entries that a block sorts well
 _SPREAD = 512  # partitions that keep all multiprocessors busy
 _TOGETHER = 1 << 29  # references at a time beyond which more windows together gain nothing
 _BUCKET_COST = 2.2  # additions of rows and columns a bucket
+_RUN_COST = 3 << 20  # additions that the last, short lists of windows of one more width are worth
 
 
 @dataclass(frozen=True)
-class Plan:
-    """An MSM of at most `n` points: `windows` of `c` bits, `group` of them at a time, partitions of 2^low buckets.
-
-    With `tables` the points are all multiples 2^(c w) P, window by window, and all windows share one set of buckets.
-    """
+class Windows:
+    """`count` windows of `c` bits from bit `first` on, `group` of them at a time; partitions of 2^low buckets."""
 
     curve: str
     n: int
+    first: int
+    count: int
     c: int
     group: int
     low: int
-    tables: bool
     multiprocessors: int
 
     @property
-    def windows(self) -> int:
-        return -(-SCALAR_BITS // self.c)
-
-    @property
-    def sets(self) -> int:
-        """Sets of buckets at a time."""
-        return 1 if self.tables else self.group
-
-    @property
     def partitions(self) -> int:
-        """Partitions of one set."""
+        """Partitions of one window."""
         return 1 << (self.c - 1 - self.low)
 
     @property
     def buckets(self) -> int:
         """Buckets at a time."""
-        return self.sets << (self.c - 1)
+        return self.group << (self.c - 1)
 
     @property
     def entries(self) -> int:
@@ -66,13 +58,13 @@ class Plan:
     @property
     def stripe(self) -> int:
         """Entries that one block counts and places at most."""
-        mean = self.entries // (self.sets * self.partitions)
+        mean = self.entries // (self.group * self.partitions)
         return max(SCAN, 1 << (2 * mean).bit_length())
 
     @property
     def stripes(self) -> int:
         """Stripes at most."""
-        return self.entries // self.stripe + self.sets * self.partitions
+        return self.entries // self.stripe + self.group * self.partitions
 
     @property
     def row_bits(self) -> int:
@@ -88,10 +80,14 @@ class Plan:
         """Sums of a window that are left for the host."""
         return self.row_bits + self.column_bits + 1
 
+    def exponents(self) -> list[int]:
+        """The powers of 2 that the sums of all these windows are multiplied by, in the order in which they are left."""
+        within = [*(self.column_bits + j for j in range(self.row_bits)), *range(self.column_bits), 0]
+        return [self.first + self.c * w + e for w in range(self.count) for e in within]
+
     def sizes(self) -> dict[str, int]:
-        """Bytes of scratch by name, without points and scalars."""
-        scans = -(-self.buckets // SCAN)
-        parts = self.sets * self.partitions
+        """Bytes of scratch by name, without points, scalars and what is left for the host."""
+        parts = self.group * self.partitions
         return {
             # Sums of pairs, then rows and columns; before that the entries.
             "slots": max((self.slots + self.buckets) * point_bytes(FIELDS[self.curve]), 8 * self.entries),
@@ -102,9 +98,44 @@ class Plan:
             "stripes": 16 * self.stripes,
             "partitions": 4 * (3 * parts + 1),
             "buckets": 8 * self.buckets,
-            "scans": 4 * scans,
-            "out": (1 if self.tables else self.windows) * self.sums * 2 * point_bytes(FIELDS[self.curve]),
+            "scans": 4 * -(-self.buckets // SCAN),
             "words": 256,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An MSM of at most `n` points: all windows of a scalar, those of one width together."""
+
+    curve: str
+    n: int
+    runs: tuple[Windows, ...]
+
+    @property
+    def windows(self) -> int:
+        return sum(run.count for run in self.runs)
+
+    @property
+    def c(self) -> int:
+        """Bits of the widest window."""
+        return max(run.c for run in self.runs)
+
+    @property
+    def group(self) -> int:
+        """Windows at a time, at most."""
+        return max(run.group for run in self.runs)
+
+    @property
+    def slots(self) -> int:
+        """First sums of pairs at a time, at most."""
+        return max(run.slots for run in self.runs)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of scratch by name, without points and scalars."""
+        each = [run.sizes() for run in self.runs]
+        sums = sum(run.count * run.sums for run in self.runs)
+        return {name: max(sizes[name] for sizes in each) for name in each[0]} | {
+            "out": sums * 2 * point_bytes(FIELDS[self.curve])
         }
 
     @property
@@ -124,49 +155,39 @@ def chain(curve: str, pairs: int, multiprocessors: int) -> int:
     return max(1, min(CHAIN, -(-pairs // step)))
 
 
-def _low(entries: int, c: int, sets: int) -> int:
-    """log2 of the buckets of a partition, for sets of so many entries: partitions of some 2^15 entries, enough of them, no more
-    than kernels hold."""
+def _low(n: int, c: int, group: int) -> int:
+    """log2 of the buckets of a partition, for windows of n entries: partitions of some 2^15 entries, enough of them, no more than
+    kernels hold."""
     bits, most, least = c - 1, PARTITIONS.bit_length() - 1, c - LOW_BUCKETS.bit_length()
-    wanted = max((entries - 1).bit_length() - _PARTITION_SIZE, (_SPREAD // sets).bit_length() - 1)
+    wanted = max((n - 1).bit_length() - _PARTITION_SIZE, (_SPREAD // group).bit_length() - 1)
     high = min(max(wanted, least, 0), most, bits, COUNTERS.bit_length() - 1)
     return bits - high
 
 
-def _width(n: int, tables: bool) -> int:
-    """The window width with the fewest additions."""
+def _widths(n: int) -> list[int]:
+    """The widths of windows with the fewest additions, narrow ones first: all the same, or of two neighbouring widths."""
 
-    def cost(c: int) -> float:
-        windows = -(-SCALAR_BITS // c)
-        return windows * n + (1 if tables else windows) * _BUCKET_COST * (1 << (c - 1))
+    def cost(widths: list[int]) -> float:
+        return len(widths) * n + _BUCKET_COST * sum(1 << (c - 1) for c in widths) + len(set(widths)) * _RUN_COST
 
-    return min(range(SMALLEST_WIDTH, _LARGEST_WIDTH + 1), key=cost)
+    tried = []
+    for windows in range(1, SCALAR_BITS // SMALLEST_WIDTH + 1):
+        narrow, wide = divmod(SCALAR_BITS, windows)
+        tried += [[narrow] * (windows - wide) + [narrow + 1] * wide, [narrow + (wide > 0)] * windows]
+    return min((w for w in tried if max(w) <= _LARGEST_WIDTH), key=cost)
 
 
-def plan(
-    curve: str,
-    n: int,
-    memory: int,
-    multiprocessors: int,
-    *,
-    tables: bool = False,
-    c: int | None = None,
-    group: int | None = None,
-) -> Plan:
+def plan(curve: str, n: int, memory: int, multiprocessors: int, *, c: int | None = None, group: int | None = None) -> Plan:
     """The plan for `n` points in at most `memory` bytes of scratch: as many windows at a time as fit; see `chunked` for less.
 
+    `c` and `group` set the width of all windows and how many of them are at a time.
     Raises  ResourceError if one window at a time does not fit
     """
-    c = c or _width(n, tables)
-    windows = -(-SCALAR_BITS // c)
-    shares = {-(-windows // k) for k in range(1, windows + 1)}
-    groups = [windows] if tables else sorted((g for g in shares if g * n <= _TOGETHER or g == 1), reverse=True)
-    if group:
-        groups = [group]
+    widths = _widths(n) if c is None else [c] * -(-SCALAR_BITS // c)
+    groups = [group] if group else [g for g in range(len(widths), 0, -1) if g * n <= _TOGETHER or g == 1]
     made = None
-    for g in groups:
-        low = _low(n * g, c, 1) if tables else _low(n, c, g)
-        made = Plan(curve, n, c, g, low, tables, multiprocessors)
+    for most in groups:
+        made = Plan(curve, n, tuple(_runs(curve, n, widths, most, multiprocessors)))
         if made.bytes <= memory and made.slots < 1 << 31:
             return made
     assert made is not None
@@ -177,6 +198,16 @@ def plan(
         got=f"{memory} bytes",
         hint="give it more device memory, or --device cpu",
     )
+
+
+def _runs(curve: str, n: int, widths: list[int], most: int, multiprocessors: int) -> Iterator[Windows]:
+    """Windows of each width, cut into groups of at most `most` that are as even as can be."""
+    first = 0
+    for c, same in itertools.groupby(widths):
+        count = len(list(same))
+        group = -(-count // -(-count // most))
+        yield Windows(curve, n, first, count, c, group, _low(n, c, group), multiprocessors)
+        first += c * count
 
 
 def chunked(curve: str, n: int, memory: int, multiprocessors: int, *, per_point: int = 0) -> Plan:
@@ -195,4 +226,4 @@ def chunked(curve: str, n: int, memory: int, multiprocessors: int, *, per_point:
 def resized(old: Plan, n: int) -> Plan:
     """The same plan for another number of points, no larger."""
     assert n <= old.n
-    return replace(old, n=n)
+    return replace(old, n=n, runs=tuple(replace(run, n=n) for run in old.runs))

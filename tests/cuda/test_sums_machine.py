@@ -106,13 +106,17 @@ def test_points_from_file_bytes(draw: Draw) -> None:
         assert np.array_equal(got, given.containers(curve, points)), draw
 
 
-@pytest.mark.parametrize(("c", "first", "count"), [(22, 8, 4), (17, 0, 15), (4, 60, 4)])
-def test_signed_digits(c: int, first: int, count: int, draw: Draw) -> None:
+@pytest.mark.parametrize(
+    ("widths", "skip", "count"), [([22] * 12, 8, 4), ([17] * 15, 0, 15), ([4] * 64, 60, 4), ([23] * 9 + [24] * 2, 9, 2)]
+)
+def test_signed_digits(widths: list[int], skip: int, count: int, draw: Draw) -> None:
     from cuzk.kernels import digits_cuda
 
-    card, n, windows, low = Card(), 300, -(-255 // c), max(0, c - 4)
+    card, n, c, first = Card(), 300, widths[skip], sum(widths[:skip])
+    low = max(0, c - 4)
     values = [draw.below(1 << 256) for _ in range(n - 4)] + [0, R, R - 1, (1 << 256) - 1]
-    bias = np.frombuffer(digits_cuda.bias(c, windows).to_bytes(4 * digits_cuda.BIASED, "little"), np.uint32)
+    offset = sum(digits_cuda.bias(sum(widths[:w]), width, 1) for w, width in enumerate(widths))
+    bias = np.frombuffer(offset.to_bytes(4 * digits_cuda.BIASED, "little"), np.uint32)
     partitions = 1 << (c - 1 - low)
     scalars, biases = card.upload(given.scalars(values)), card.upload(bias)
     digits, totals = card.buffer(4 * n * count), card.upload(np.zeros(count * partitions, np.uint32))
@@ -123,9 +127,9 @@ def test_signed_digits(c: int, first: int, count: int, draw: Draw) -> None:
     for k, s in enumerate(values):
         s %= R
         sign, s = (1, R - s) if s > R // 2 else (0, s)
-        s += digits_cuda.bias(c, windows)
+        s += offset
         for w in range(count):
-            d = (s >> (c * (first + w))) % (1 << c) - (1 << (c - 1))
+            d = (s >> (first + c * w)) % (1 << c) - (1 << (c - 1))
             if d == 0:
                 assert found[w, k] == 0xFFFFFFFF, draw
                 continue

@@ -18,7 +18,6 @@ TOY = {
     "small": "1,5",
     "skew": "3",
     "cpu": "3",
-    "tables": "",
     "pairs": "4",
     "stream": "0",
     "repeat": "2",

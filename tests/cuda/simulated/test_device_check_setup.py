@@ -23,8 +23,8 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(out: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> dict[str, Any]:
-    circuit = VECTORS / "groth16" / "cubic" / "circuit.json"
-    monkeypatch.setattr("sys.argv", ["device_check_setup.py", str(out), "--as-cpu", str(circuit), "--large", "", *options])
+    circuit = str(VECTORS / "groth16" / "cubic" / "circuit.json")
+    monkeypatch.setattr("sys.argv", ["device_check_setup.py", str(out), "--as-cpu", circuit, "--large", circuit, *options])
     try:
         script.main()
     finally:
@@ -38,7 +38,7 @@ def test_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "cuzk", lambda arguments, path: Run(1.0, 1.0, 1, answer | {"phases": {}}, True))
     found = run(tmp_path / "out.json", monkeypatch)
     (case,) = (case for name, case in found["cases"].items() if "cubic" in name)
-    assert found["passed"] and len(found["checks"]) == 2 and "points_h" in case["phases"] and "lagrange" in case["cpu"]["phases"]
+    assert found["passed"] and len(found["checks"]) == 3 and "points_h" in case["phases"] and case["peak_memory"]
     answer["params"] = {"sha256": "00"}
     with pytest.raises(SystemExit, match="another file than the Rust stack's"):
         run(tmp_path / "out.json", monkeypatch)

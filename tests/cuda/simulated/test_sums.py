@@ -7,6 +7,7 @@ checks on a card.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,19 @@ def equal(got: U64, want: U64) -> bool:
 
 
 def msm_of(
-    curve: str, points: list[Any], values: list[int], c: int, group: int | None = None, low: int | None = None, index: Any = None
+    curve: str,
+    points: list[Any],
+    values: list[int],
+    c: int | None,
+    group: int | None = None,
+    low: int | None = None,
+    index: Any = None,
 ) -> U64:
     card = device.card(0)
     n = len(values)
     cut = cuda_plan.plan(curve, n, 1 << 29, card.multiprocessors, c=c, group=group)
     if low is not None:
-        cut = cuda_plan.Plan(curve, n, c, cut.group, low, False, card.multiprocessors)
+        cut = replace(cut, runs=tuple(replace(run, low=low) for run in cut.runs))
     scratch = cuda.Scratch(card)
     rows = cuda.upload(card, curve, given.containers(curve, points))
     with card.upload(given.scalars(values)) as scalars:
@@ -163,15 +170,24 @@ def test_scalars_on_fixed_positions(draw: Draw) -> None:
     assert equal(msm_of("g1", points, values, 4, index=index), want), draw
 
 
-def test_tables_of_window_multiples(draw: Draw) -> None:
-    card, n, c = device.card(0), 10, 4
-    points, values = nasty_points("g1", n, draw), small(draw, n)
-    cut = cuda_plan.plan("g1", n, 1 << 29, card.multiprocessors, tables=True, c=c)
-    multiples = [p * given.scalar(1 << (c * w)) for w in range(cut.windows) for p in points]
-    rows = cuda.upload(card, "g1", given.containers("g1", multiples))
-    with card.upload(given.scalars(values)) as scalars:
-        got = cuda.Msm(cuda.Scratch(card), cut).run(rows, scalars.address)
+@pytest.mark.parametrize(("widths", "group"), [([4, 5, 5], 2), ([4, 4, 6], 1), ([4] * 4 + [5], 3)])
+def test_windows_of_several_widths(widths: list[int], group: int, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_plan, "_widths", lambda n: widths)
+    points, values = nasty_points("g1", 20, draw), small(draw, 20)
+    got = msm_of("g1", points, values, None, group)
     assert equal(got, given.weighted_sum("g1", points, values)), draw
+
+
+def test_widths() -> None:
+    """All windows together hold a scalar, wide ones last; as few windows as many buckets cost."""
+    for n in (1, 1000, 1 << 20, 1 << 24, 100_000_007, 1 << 27):
+        cut = cuda_plan.plan("g1", n, 1 << 40, 132)
+        first = 0
+        for run in cut.runs:
+            assert run.first == first
+            first += run.c * run.count
+        assert first >= cuda_plan.SCALAR_BITS
+        assert [run.c for run in cut.runs] == sorted({run.c for run in cut.runs})
 
 
 def test_two_sums_share_scratch(draw: Draw) -> None:
