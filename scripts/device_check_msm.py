@@ -4,7 +4,11 @@ Usage: python scripts/device_check_msm.py OUT.json [--time 16,18,20,22,24,27] [-
 
 Points are P_i = (i + 1) M for a multiple M of the generator, made on the card, so that the sum of a_i P_i is one multiple of M
 whose factor the host adds up from the scalars: every check is exact at its full size and needs no second implementation. The
-CPU's own sums are compared last, where time is left.
+CPU's own sums are compared last, where time is left. Whatever is checked is made `--repeat` times, and compared each time; the
+JSON says how often, and whether launches waited (CUDA_LAUNCH_BLOCKING=1).
+
+Both ways: python scripts/device_check_msm.py $OUT/h200-msm.json && CUDA_LAUNCH_BLOCKING=1
+           python scripts/device_check_msm.py $OUT/h200-msm-blocking.json --time 20,24,27 --g2 22 --bits 27 --pairs 0
 """
 
 from __future__ import annotations
@@ -50,6 +54,7 @@ class Checks:
         self.card, self.options = card, options
         self.scratch = cuda.Scratch(card)
         self.found: dict[str, Any] = {"checks": [], "times_ms": {}, "phases_ms": {}, "rates": {}, "memory": {}, "left_out": []}
+        self.found["repeat"] = options.repeat
         self._points: dict[str, cuda.DevicePoints] = {}
 
     # Ground
@@ -117,7 +122,15 @@ class Checks:
         made = known_points(self.scratch, curve, n)
         ms = 1e3 * (time.perf_counter() - begun)
         self.found["rates"][f"{curve} multiples of one point, {n}"] = {"ms": ms, "ns each": 1e6 * ms / n}
-        self.passed(f"{curve} multiples of one point, {n}: samples; {ms:.1f} ms with the table")
+        few = min(n, (1 << 16) + 3)  # an odd number of them again, every one compared
+        want = made.part(0, few).read()
+        for _ in range(self.options.repeat - 1):
+            again = known_points(self.scratch, curve, few)
+            if not np.array_equal(again.read(), want):
+                fail(f"multiples of one point of {curve} are not the same every time")
+            again.buffer.free()
+        self.passed(f"{curve} multiples of one point, {n}: samples; {ms:.1f} ms with the table", 1)
+        self.passed(f"{curve} multiples of one point, {few}: the same", self.options.repeat)
         return made
 
     def plan(self, curve: str, n: int, **more: Any) -> cuda_plan.Plan:
@@ -149,11 +162,12 @@ class Checks:
                 values = [scalar(k) for k in range(n)]
                 factor = sum(v * m for v, m in zip(values, multiples, strict=False))
                 with self.card.upload(to_limbs(values, FR_LIMBS)) as scalars:
-                    for _ in range(self.options.repeat if kind == "random" else 1):
+                    for _ in range(self.options.repeat):
                         got = job.run(points.part(0, n), scalars.address)
                         self.expect(curve, got, factor, f"{curve} MSM of {n} points, scalars {kind}, c = {job.plan.c}")
         self.passed(
-            f"{curve} MSM of {list(sizes)} points, equal, opposite and infinite among them, {len(kinds)} kinds of scalars"
+            f"{curve} MSM of {list(sizes)} points, equal, opposite and infinite among them, {len(kinds)} kinds of scalars",
+            self.options.repeat,
         )
         self.scratch.free()
 
@@ -166,10 +180,9 @@ class Checks:
         cut = job.plan
         widths = " and ".join(f"{run.count} of {run.c}" for run in cut.runs)
         name = f"{curve} MSM {label(n)}, c = {cut.c}, windows: {widths} bits, {cut.group} at a time"
-        repeat = self.options.repeat if runs > 3 else 2
-        for _ in range(repeat):
+        for _ in range(self.options.repeat):
             self.expect(curve, job.run(points, scalars.address), total, name)
-        self.passed(name, repeat)
+        self.passed(name, self.options.repeat)
         self.found["memory"][name] = {"plan": cut.bytes, "scratch": self.scratch.bytes, "free": self.card.free_memory()}
         ms = self.timed(name, lambda mark: job.start(points, scalars.address, n, mark=mark), runs, job.finish)
         scalars.free()
@@ -182,10 +195,11 @@ class Checks:
         for kind, (scalars_host, factor) in skewed_scalars(n, bits).items():
             with self.card.upload(np.ascontiguousarray(scalars_host)) as scalars:
                 name = f"g1 MSM {label(n)}, {kind}"
-                self.expect("g1", job.run(points, scalars.address), factor, name)
+                for _ in range(self.options.repeat):
+                    self.expect("g1", job.run(points, scalars.address), factor, name)
                 ms = self.timed(name, functools.partial(job.start, points, scalars.address, n, 0), 3, job.finish)
                 self.found["rates"][f"{name}, of random"] = round(ms / max(usual, 1e-9), 3)
-                self.passed(f"{name}: {ms / max(usual, 1e-9):.2f} of random scalars")
+                self.passed(f"{name}: {ms / max(usual, 1e-9):.2f} of random scalars", self.options.repeat)
 
     def selection(self, curve: str, n: int, runs: int) -> None:
         """The sum of the points that a random bitmap selects."""
@@ -194,7 +208,7 @@ class Checks:
         job = cuda.Selection(self.scratch, curve)
         name = f"{curve} bit sum {label(n)}, {chosen} points"
         with self.card.upload(words) as bits:
-            for _ in range(self.options.repeat if runs > 3 else 2):
+            for _ in range(self.options.repeat):
                 self.expect(curve, job.run(points, bits.address, n), factor, name)
             self.passed(name, self.options.repeat)
             ms = self.timed(name, lambda mark: job.run(points, bits.address, n, mark=mark), runs)
@@ -263,15 +277,17 @@ class Checks:
         with self.card.upload(scalars_host) as scalars:
             cut = self.plan(curve, n)
             little = (cut.bytes + 2 * n * points.size) // 3
-            begun = time.perf_counter()
-            got = cuda_stream.msm_streamed(self.scratch, curve, pinned, scalars.address, little)
-            self.expect(curve, got, total, f"{curve} MSM streamed, {n}")
-            ms = 1e3 * (time.perf_counter() - begun)
-        self.expect(
-            curve, cuda.msm(points, scalars_host, cut.bytes // 3 + 32 * n), total, f"{curve} MSM in a third of its memory, {n}"
-        )
+            for _ in range(self.options.repeat):
+                begun = time.perf_counter()
+                got = cuda_stream.msm_streamed(self.scratch, curve, pinned, scalars.address, little)
+                self.expect(curve, got, total, f"{curve} MSM streamed, {n}")
+                ms = 1e3 * (time.perf_counter() - begun)
+        for _ in range(self.options.repeat):
+            got = cuda.msm(points, scalars_host, cut.bytes // 3 + 32 * n)
+            self.expect(curve, got, total, f"{curve} MSM in a third of its memory, {n}")
         self.passed(
-            f"{curve} MSM {label(n)} with points from host memory in {little} bytes: {ms:.1f} ms; and in a third of its memory"
+            f"{curve} MSM {label(n)} with points from host memory in {little} bytes: {ms:.1f} ms; and in a third of its memory",
+            self.options.repeat,
         )
         self.scratch.free()
 
@@ -285,10 +301,11 @@ class Checks:
             points = self.points(curve, n)
             scalars_host, total = random_scalars(n, 13, self.options.bit_length)
             want = pippenger.msm(rows_from_mont(curve, points.read()), scalars_host)
-            if not np.array_equal(cuda.msm(points, scalars_host), want):
-                fail(f"{curve} MSM of {n} differs from the CPU's")
+            for _ in range(self.options.repeat):
+                if not np.array_equal(cuda.msm(points, scalars_host), want):
+                    fail(f"{curve} MSM of {n} differs from the CPU's")
             self.expect(curve, want, total, f"{curve} MSM of {n} on the CPU")
-            self.passed(f"{curve} MSM of {n} points equals the CPU's")
+            self.passed(f"{curve} MSM of {n} points equals the CPU's", self.options.repeat)
 
 
 def label(n: int) -> str:

@@ -43,7 +43,8 @@ def run(out: Path, monkeypatch: pytest.MonkeyPatch, **other: str) -> None:
 def test_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path / "out.json", monkeypatch)
     found = json.loads((tmp_path / "out.json").read_text())
-    assert found["passed"] and len(found["checks"]) == 12 and not found["left_out"]
+    assert found["passed"] and len(found["checks"]) == 16 and not found["left_out"]
+    assert sum(check["times"] != 2 for check in found["checks"]) == 2 and found["repeat"] == 2  # the first points of each curve
     times = [name for name in found["times_ms"] if name.startswith("g1 MSM 2^4")]
     assert times and found["phases_ms"][times[0]].keys() >= {"digits", "sort", "wave 1", "rows and columns", "bits"}
     assert "g1 MSM 2^3, one value everywhere, of random" in found["rates"]
