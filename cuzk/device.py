@@ -24,14 +24,14 @@ class Choice:
 
 def parse(text: str) -> Choice:
     """`auto`, `cpu`, `cuda` or `cuda:0,1`. Raises: UsageError for anything else."""
-    match = re.fullmatch(r"(auto|cpu|cuda)|cuda:(\d+(?:,\d+)*)", text.strip().lower())
+    match = re.fullmatch(r"(auto|cpu|cuda)|cuda:([0-9]{1,4}(?:,[0-9]{1,4})*)", text.strip().lower())
     if not match:
-        raise UsageError("no such device", where="--device", expected="auto, cpu, cuda or cuda:0,1", got=text)
+        raise UsageError("no such device", where="--device", expected="auto, cpu, cuda or cuda:0,1", got=ascii(text[:40]))
     if match[1]:
         return Choice(match[1])
     ordinals = tuple(int(x) for x in match[2].split(","))
     if len(set(ordinals)) != len(ordinals):
-        raise UsageError("a card is named twice", where="--device", got=text)
+        raise UsageError("a card is named twice", where="--device", got=text[:40])
     return Choice("cuda", ordinals)
 
 
@@ -93,6 +93,11 @@ def count() -> int:
     from cuzk.cuda import driver
 
     return driver.driver().count()
+
+
+def named(card: Any) -> str:
+    """A card as messages name it: `cuda:0 NVIDIA H200`."""
+    return f"cuda:{card.ordinal} {card.name}"
 
 
 def _compiler() -> tuple[str, ...]:

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import resource
 import sys
 import warnings
 
 from cuzk import config
 from cuzk.circuits.template import Shape
-from cuzk.errors import ResourceError, UsageError
+from cuzk.errors import ResourceError
+from cuzk.sizes import parse_bytes
 
 _WINDOWS = 16  # of a large multi-exponentiation; more threads share windows
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-def parse_bytes(text: str, where: str) -> int:
-    """`8G`, `8GiB`, `512M` or a number of bytes. Raises UsageError."""
-    match = re.fullmatch(r"\s*(\d+)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
-    if not match:
-        raise UsageError("not a number of bytes", where=where, expected="such as 8G or 8589934592", got=text[:40])
-    return int(match[1]) * _UNITS[match[2].upper()]
-
-
-def size_text(size: int) -> str:
-    """Bytes exactly, and in the unit that suits them."""
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit:
-            return f"{size} bytes ({size / unit:.1f} {name})"
-    return f"{size} bytes"
 
 
 def budget_of(given: str | None, available: int, option: str = "--memory-budget") -> int:

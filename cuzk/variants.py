@@ -93,7 +93,7 @@ def _one_of(*words: str) -> Callable[[str], str | None]:
 def _window(text: str) -> int | str | None:
     if text in ("per-msm", "one"):
         return text
-    return int(text) if text.isascii() and text.isdigit() and 2 <= int(text) <= WIDEST_WINDOW else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 and 2 <= int(text) <= WIDEST_WINDOW else None
 
 
 SWITCHES = {

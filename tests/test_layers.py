@@ -17,7 +17,7 @@ PACKAGE = ROOT / "cuzk"
 LAYERS = [
     {
         *("errors", "config", "files", "jit", "workers", "progress", "timing", "spec", "pages", "signals", "cuda", "device"),
-        *("cgroup", "counters", "noise", "report_page", "statistics", "variants"),
+        *("cgroup", "counters", "noise", "report_page", "sizes", "statistics", "variants"),
     },
     {"field"},
     {"curve"},

@@ -112,6 +112,7 @@ class Synthesizer:
     def __init__(self, card: Any, tables: Tables) -> None:
         self.card, self.tables, self.shape = card, tables, tables.shape
         self._held: list[Any] = []
+        self._copied: list[npt.NDArray[Any]] = []  # hints of the last partition: their copy to the card may outlast the call
         try:
             self._held.append(card.upload(tables.array))
             for size in hint_bytes(self.shape):
@@ -130,15 +131,19 @@ class Synthesizer:
         return int(self._table.address) + self.tables.at[name]
 
     def witness(self, prologue: Hints, repeated: Hints, to: Target, stream: Any) -> None:
-        """The witness of a partition; queued when this returns.
+        """The witness of a partition; queued when this returns. The one before is done by then.
 
         Domain  Montgomery
         Raises  InternalError as `witness.fill`
         """
         shape, one = self.shape, fr_cuda.BYTES
         streams = witnesses.checked(shape, prologue, repeated)
-        self._hint_bits.write(packed_bits(np.concatenate([bits.reshape(-1) for bits, _ in streams])), 0, stream)
-        self._hint_elems.write(np.concatenate([elems.reshape(-1, FR_LIMBS) for _, elems in streams]), 0, stream)
+        self._copied = [
+            packed_bits(np.concatenate([bits.reshape(-1) for bits, _ in streams])),
+            np.concatenate([elems.reshape(-1, FR_LIMBS) for _, elems in streams]),
+        ]
+        for buffer, hints in zip((self._hint_bits, self._hint_elems), self._copied, strict=True):
+            buffer.write(hints, 0, stream)
         to.bits.fill(0, stream=stream)
         to.values.copy_from(self._table, one, start=self.tables.at["item coeffs_mont"] + one * COEFF_ONE, stream=stream)
         for name, stamps in (("prologue", 1), ("repeated", shape.repeats)):

@@ -22,11 +22,12 @@ from cuzk.circuits import synthesis
 from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape
 from cuzk.circuits.witness import Hints
+from cuzk.device import named
 from cuzk.errors import CuzkError, DeviceError, InternalError
 from cuzk.groth16.prove import WEIGHTS
 from cuzk.groth16.verify import encode_checked
-from cuzk.memory import parse_bytes
 from cuzk.progress import Progress
+from cuzk.sizes import parse_bytes, size_text
 from cuzk.timing import Phase, Timer
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ class Cards:
             size = 0 if tables is None else tables.nbytes
             plan = needs(shape, where, _usable(free, limit), count, each, load.scratch_bytes(count), size)
             plans.append(plan)
-            progress.line(f"cuda:{card.ordinal} {card.name}: {_gib(plan.total)} of {_gib(free)} device memory free ({plan})")
+            most = "" if limit is None else f", --device-memory allows {size_text(parse_bytes(limit, '--device-memory'))}"
+            progress.line(f"{named(card)}: {size_text(plan.total)} of {size_text(free)} device memory free{most} ({plan})")
             facts.append({"device": f"cuda:{card.ordinal}", "name": card.name, "uuid": card.uuid, "free_memory": free})
             facts[-1] |= plan.as_dict()
         host = HostPoints(host_limit)
@@ -246,10 +248,6 @@ def _together(runs: list[_Run], timer: Timer) -> None:
 def _usable(free: int, limit: str | None) -> int:
     usable = free - RESERVE if free > 2 * RESERVE else free
     return usable if limit is None else min(usable, parse_bytes(limit, "--device-memory"))
-
-
-def _gib(size: int) -> str:
-    return f"{size / (1 << 30):.2f} GiB"
 
 
 class _Run:

@@ -30,12 +30,13 @@ from cuzk.formats import c1, c1_check, circuit, randomness, shapes
 from cuzk.groth16 import prove as groth16
 from cuzk.groth16.proof import PROOF_BYTES
 from cuzk.groth16.verify import encode_checked
-from cuzk.memory import budget_of, parse_bytes, predicted_peak, predicted_peak_beside_cards, refuse_over
+from cuzk.memory import budget_of, predicted_peak, predicted_peak_beside_cards, refuse_over
 from cuzk.msm.rows import Rows, rows_from_be
 from cuzk.parameters import policy, resident
 from cuzk.progress import Progress
 from cuzk.r1cs import evaluation, explicit
 from cuzk.r1cs.explicit import Explicit
+from cuzk.sizes import parse_bytes
 from cuzk.timing import Timer
 from cuzk.variants import Settings
 

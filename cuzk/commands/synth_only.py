@@ -65,7 +65,7 @@ def parse_partitions(text: str, count: int) -> list[int]:
     if text.strip().lower() == "all":
         return list(range(count))
     try:
-        chosen = [int(word) for word in text.split(",")]
+        chosen = [int(word) if word.isascii() else -1 for word in text.split(",")]
     except ValueError:
         chosen = [-1]
     if not chosen or any(not 0 <= k < count for k in chosen):

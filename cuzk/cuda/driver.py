@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cuzk.errors import DeviceError, ResourceError
+from cuzk.errors import CuzkError, DeviceError, ResourceError
+from cuzk.sizes import size_text
 
 if TYPE_CHECKING:
     from cuzk.cuda.compiler import Kernel
@@ -158,6 +159,21 @@ def checked(found: Driver) -> Driver:
     return found
 
 
+class _OfCard(Driver):
+    """The driver's calls for one card: their errors name it."""
+
+    def __init__(self, found: Driver, label: str) -> None:
+        self._library, self.label = found._library, label
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        try:
+            super()._call(name, *arguments)
+        except CuzkError as error:
+            error.where = ", ".join(part for part in (self.label, error.where) if part)
+            raise
+
+
+# The context that is current in each thread, as far as this module set it.
 _current = threading.local()
 
 
@@ -165,7 +181,7 @@ class Card:
     """One device, opened: its primary context and what lives in it."""
 
     def __init__(self, ordinal: int, found: Driver | None = None) -> None:
-        self.driver = d = found or driver()
+        self.driver = d = _OfCard(found or driver(), f"cuda:{ordinal}")
         self.ordinal = ordinal
         self._device = device = d.get(_INT, "cuDeviceGet", ordinal)
         self._context = d.get(_PTR, "cuDevicePrimaryCtxRetain", device)
@@ -174,6 +190,7 @@ class Card:
         uuid = ctypes.create_string_buffer(16)
         d.cuDeviceGetUuid_v2(uuid, device)
         self.name = name.value.decode()
+        d.label += f" {self.name}"
         self.uuid = uuid.raw.hex()
         self.capability = self._attribute(_CAPABILITY_MAJOR), self._attribute(_CAPABILITY_MINOR)
         self.multiprocessors = self._attribute(_MULTIPROCESSORS)
@@ -188,8 +205,13 @@ class Card:
     def enter(self) -> Driver:
         """Make the context current in this thread."""
         if getattr(_current, "context", None) != self._context:
-            self.driver.cuCtxSetCurrent(self._context)
+            # Noted first: what is collected in between sets back what is noted.
             _current.context = self._context
+            try:
+                self.driver.cuCtxSetCurrent(self._context)
+            except BaseException:
+                _current.context = None
+                raise
         return self.driver
 
     def free_memory(self) -> int:
@@ -228,10 +250,12 @@ class Card:
     def write_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
         """Copy an array's bytes to an address. With a stream and page-locked memory it returns before it is done; without a
         stream it waits for all work on the card first."""
-        array = np.ascontiguousarray(array)
-        self.copying("cuMemcpyHtoDAsync_v2", stream, address, array.ctypes.data, array.nbytes)
+        whole = np.ascontiguousarray(array)
+        self.copying("cuMemcpyHtoDAsync_v2", stream, address, whole.ctypes.data, whole.nbytes)
+        if stream is not None and whole is not array:  # a copy that ends with this call
+            stream.synchronize()
         with self._lock:
-            self.bytes_in += array.nbytes
+            self.bytes_in += whole.nbytes
 
     def read_at(self, address: int, array: Array, stream: Stream | None = None) -> None:
         """Copy bytes at an address into a C-contiguous array. With a stream it returns before it is done; without one it waits
@@ -256,8 +280,8 @@ class Card:
     def _function(self, kernel: Kernel) -> tuple[int, Any, int]:
         with self._lock:
             if kernel.key not in self._functions:
-                d = self.enter()
                 image = kernel.cubin(self.capability)
+                d = self.enter()
                 module = d.get(_PTR, "cuModuleLoadData", image)
                 handle = d.get(_PTR, "cuModuleGetFunction", module, kernel.name.encode())
                 if kernel.dynamic_shared:
@@ -293,9 +317,15 @@ def _handle(stream: Stream | None) -> int | None:
 
 
 def _release(card: Card, call: str, handle: int) -> None:
+    """Give something back. This may run at any moment of any thread, so that thread's context is the same afterwards."""
+    d = card.driver
     # At exit, or on a card that failed, there is nobody left to tell.
     with contextlib.suppress(Exception):
-        getattr(card.enter(), call)(handle)
+        try:
+            d.cuCtxSetCurrent(card._context)
+            getattr(d, call)(handle)
+        finally:
+            d.cuCtxSetCurrent(getattr(_current, "context", None))
 
 
 class Buffer:
@@ -306,7 +336,7 @@ class Buffer:
         try:
             self.address = int(card.enter().get(_U64, "cuMemAlloc_v2", max(size, 1)))
         except ResourceError as error:
-            error.expected, error.got = f"{size} bytes", f"{card.free_memory()} bytes free on cuda:{card.ordinal}"
+            error.expected, error.got = size_text(size), f"{size_text(card.free_memory())} free"
             raise
         self._free = weakref.finalize(self, _release, card, "cuMemFree_v2", self.address)
 

@@ -25,6 +25,7 @@ from cuzk.msm.cuda import DevicePoints, Selection
 from cuzk.msm.rows import point_limbs
 from cuzk.r1cs.density import densities
 from cuzk.r1cs.packing import aux_is_bit
+from cuzk.sizes import short_size
 
 U32 = npt.NDArray[np.uint32]
 GROUP = dict(VECTORS)
@@ -191,9 +192,9 @@ class Needs:
     def __str__(self) -> str:
         scratch = sum(self.scratch.values())
         parts = self.fixed | {f"{self.slots} partition(s)": self.staged * self.slots, "scratch": scratch}
-        text = ", ".join(f"{name} {size / (1 << 30):.2f}" for name, size in parts.items())
+        text = ", ".join(f"{name} {short_size(size)}" for name, size in parts.items())
         if self.streamed:
-            text += f"; from {self.host / (1 << 30):.2f} GiB of host memory: {', '.join(self.streamed)}"
+            text += f"; from {short_size(self.host)} of host memory: {', '.join(self.streamed)}"
         return text
 
 

@@ -26,10 +26,11 @@ from cuzk.files import open_regular, replacing, write_atomically
 from cuzk.formats import srs, toxic_waste
 from cuzk.groth16.crs import VECTORS, Lengths
 from cuzk.groth16.setup import Setup, ToxicWaste, development_tag, development_waste, lengths, memory_need, random_waste
-from cuzk.memory import predicted_peak, size_text
+from cuzk.memory import predicted_peak
 from cuzk.progress import Progress
 from cuzk.r1cs import digest
 from cuzk.seal.sector import BY_SIZE
+from cuzk.sizes import size_text
 from cuzk.timing import Timer
 
 WARNING = "development parameters of cuzk: for tests only, accepted by no chain"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,77 @@ def test_launch_passes_words(card: driver.Card, library: Library) -> None:
         card.launch(Code(), 1, (1, 2, 3), stream)  # type: ignore[arg-type]
 
 
+class Contexts(Library):
+    """A context for each card, and in which one every call is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.current: int | None = None
+        self.in_context: list[tuple[str, int | None]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        call = super().__getattr__(name)
+
+        def noted(*arguments: Any) -> int:
+            self.in_context.append((name, self.current))
+            return int(call(*arguments))
+
+        return noted
+
+    def _cuDevicePrimaryCtxRetain(self, out: Any, ordinal: int) -> None:
+        out._obj.value = 10 + ordinal
+
+    def _cuCtxSetCurrent(self, context: int | None) -> None:
+        self.current = context
+
+
+class Node:
+    """Garbage once nothing else refers to it: part of a cycle."""
+
+    def __init__(self, buffer: driver.Buffer) -> None:
+        self.me, self.buffer = self, buffer
+
+
+def test_what_is_collected_leaves_the_context_alone() -> None:
+    """A buffer of one card may be collected within any call for another: after its context was made current, before the call."""
+    library = Contexts()
+    found = driver.Driver(library)
+    first, second = driver.Card(0, found), driver.Card(1, found)
+    gc.collect()
+    Node(first.buffer(64))
+    calls = second.enter()
+    gc.collect()
+    calls.get(ctypes.c_uint64, "cuMemAlloc_v2", 64)
+    assert [c for name, c in library.in_context if name.startswith("cuMem")] == [10, 10, 11]
+    second.buffer(64).free()
+    assert library.in_context[-2] == ("cuMemFree_v2", 11) and library.current == 11
+
+
+def test_a_kernel_that_is_compiled_first_goes_to_its_own_card() -> None:
+    library = Contexts()
+    found = driver.Driver(library)
+    first, second = driver.Card(0, found), driver.Card(1, found)
+
+    class Slow(Code):
+        def cubin(self, capability: tuple[int, int]) -> bytes:
+            first.enter()  # whatever runs meanwhile
+            return super().cubin(capability)
+
+    second.launch(Slow(), 1, (1, 2), None)  # type: ignore[arg-type]
+    assert [context for name, context in library.in_context if name in ("cuModuleLoadData", "cuLaunchKernel")] == [11, 11]
+
+
+def test_a_copy_from_an_array_that_ends_with_the_call_is_waited_for(card: driver.Card, library: Library) -> None:
+    stream, strided = card.stream(), np.arange(32, dtype=np.uint64)[::2]
+    with card.buffer(256) as buffer:
+        before = library.calls.count("cuStreamSynchronize")
+        buffer.write(strided, 0, stream)
+        assert library.calls.count("cuStreamSynchronize") == before + 1
+        buffer.write(strided.copy(), 128, stream)
+        assert library.calls.count("cuStreamSynchronize") == before + 1
+        assert buffer.read(16, np.uint64).tolist() == strided.tolist()
+
+
 def test_events_and_streams(card: driver.Card) -> None:
     stream = card.stream()
     start, end = card.event().record(stream), card.event().record(stream)
@@ -181,6 +253,7 @@ def test_a_failed_kernel_is_an_error(card: driver.Card, library: Library) -> Non
     with pytest.raises(DeviceError, match="ILLEGAL_ADDRESS") as error:
         card.synchronize()
     assert error.value.got == "an illegal memory access was encountered" and "new process" in str(error.value.hint)
+    assert error.value.where == "cuda:1 Test card, cuCtxSynchronize"
     library.failing["cuCtxSynchronize"] = 999
     with pytest.raises(DeviceError, match="error 999"):
         card.synchronize()
@@ -189,7 +262,8 @@ def test_a_failed_kernel_is_an_error(card: driver.Card, library: Library) -> Non
 def test_too_little_memory(card: driver.Card) -> None:
     with pytest.raises(ResourceError, match="out of memory") as error:
         card.buffer(2 << 20)
-    assert error.value.expected == "2097152 bytes" and error.value.got == "1048576 bytes free on cuda:1"
+    assert error.value.expected == "2097152 bytes (2.0 MiB)" and error.value.got == "1048576 bytes (1.0 MiB) free"
+    assert error.value.where == "cuda:1 Test card, cuMemAlloc_v2"
     with pytest.raises(ResourceError, match="page-locked"):
         card.pinned((1 << 22,), np.uint8)
 
@@ -275,7 +349,10 @@ def test_auto_without_the_compiler_is_the_cpu(machine: Library, monkeypatch: pyt
         device.cards(device.parse("cuda:0"))
 
 
-@pytest.mark.parametrize("text", ["", "gpu", "cuda:", "cuda:x", "cuda:0,", "cuda:-1", "cuda:0,0", "cpu:0"])
+NO_DEVICES = ["", "gpu", "cuda:", "cuda:x", "cuda:0,", "cuda:-1", "cuda:0,0", "cpu:0", "cuda:１", "cuda:" + 5000 * "1"]
+
+
+@pytest.mark.parametrize("text", NO_DEVICES, ids=lambda text: ascii(text[:12]))
 def test_device_options_that_mean_nothing(text: str) -> None:
     with pytest.raises(UsageError):
         device.parse(text)
