@@ -12,6 +12,8 @@ from cuzk.errors import CuzkError, DeviceError, UsageError
 
 # What the assembler of CUDA 13 makes code for.
 OLDEST_CAPABILITY = (7, 5)
+# What to do about a result that is wrong, before anything else is suspected.
+ELSEWHERE = "use another card, or --device cpu: if that proof holds, this card computes wrong results; else "
 
 
 @dataclass(frozen=True)

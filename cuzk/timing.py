@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cuzk import config, signals, workers
+from cuzk.errors import CuzkError
 from cuzk.files import write_atomically
 
 # What the Rust cuzk calls the same work, so that its published breakdowns can be laid beside ours.
@@ -163,6 +164,9 @@ class Timer:
             yield phase
         except KeyboardInterrupt:
             signals.note(name, phase.partition)
+            raise
+        except CuzkError as error:
+            error.phase = error.phase or name
             raise
         finally:
             phase.seconds = self.now() - phase.start

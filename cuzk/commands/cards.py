@@ -1,8 +1,8 @@
 """Partitions on cards: each staged while the one before is proved, spread over all cards, tried again where something failed.
 
 A proof leaves here only after its check by pairing on the CPU. A partition whose proof fails it, or whose card reports an error
-and still works, is proved again from its C1, at most `MAX_RETRIES` times; a card that does not work any more leaves its
-partitions to the others.
+and still works, is proved again from its C1, on another card if there is one, at most `MAX_RETRIES` times; a card that does not
+work any more, or fails again and again, leaves its partitions to the others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import functools
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -22,7 +22,7 @@ from cuzk.circuits import synthesis
 from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape
 from cuzk.circuits.witness import Hints
-from cuzk.device import named
+from cuzk.device import ELSEWHERE, named
 from cuzk.errors import CuzkError, DeviceError, InternalError
 from cuzk.groth16.prove import WEIGHTS
 from cuzk.groth16.verify import encode_checked
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cuzk.groth16.prove_cuda import Prover, Staged
 
 MAX_RETRIES = 2
+IN_A_ROW = 2  # failures after which a card gets nothing more while others work
 # Device memory that is left to the driver: code of kernels, stacks of threads.
 RESERVE = 512 << 20
 
@@ -78,42 +79,81 @@ class _Ready:
 
 
 class Board:
-    """Which partitions are to be done, in work and done, for all cards together."""
+    """Which partitions are to be done, in work and done, for all cards together, and which cards work."""
 
-    def __init__(self, partitions: list[int]) -> None:
+    def __init__(self, partitions: Iterable[int], cards: Iterable[str]) -> None:
         self._todo = deque(partitions)
-        self._left = len(partitions)
+        self._left = len(self._todo)
         self._changed = threading.Condition()
-        self._attempts = dict.fromkeys(partitions, 0)
+        self._failed: dict[int, list[str]] = {k: [] for k in self._todo}  # by which cards, attempt by attempt
+        self._in_a_row = dict.fromkeys(cards, 0)  # failures of each card that works; -1 after a proof
+        self.given_back: dict[str, set[int]] = {card: set() for card in self._in_a_row}
+        self.made_by: dict[int, str] = {}
         self.proofs: dict[int, bytes] = {}
         self.retries = 0
         self.error: CuzkError | None = None
 
-    def take(self) -> int | None:
-        """A partition to do, once there is one; None when all are done or the run has failed."""
+    def take(self, card: str) -> int | None:
+        """A partition for this card, once there is one; None when all are done, the run has failed, or the card has."""
         with self._changed:
-            while not self._todo and self._left and self.error is None:
+            while self._left and self._works(card):
+                k = next((k for k in self._todo if self._suits(k, card)), None)
+                if k is not None:
+                    self._todo.remove(k)
+                    return k
                 self._changed.wait()
-            return self._todo.popleft() if self._todo and self.error is None else None
+            return None
 
-    def done(self, k: int, proof: bytes) -> None:
+    def _suits(self, k: int, card: str) -> bool:
+        """A partition that failed goes to a card that did not fail it, if there is one, and to the best of them."""
+        others = {name: row for name, row in self._in_a_row.items() if name not in self._failed[k]}
+        if not self._failed[k] or not others:
+            return True
+        return others.get(card) == min(others.values())
+
+    def _works(self, card: str) -> bool:
+        return card in self._in_a_row and self.error is None
+
+    def works(self, card: str) -> bool:
+        """Whether this card has still something to do in this run."""
+        with self._changed:
+            return self._works(card)
+
+    def done(self, k: int, card: str, proof: bytes) -> None:
         """A partition's proof, checked."""
         with self._changed:
-            self.proofs[k] = proof
+            self.proofs[k], self.made_by[k] = proof, card
             self._left -= 1
+            if card in self._in_a_row:
+                self._in_a_row[card] = -1
             self._changed.notify_all()
 
-    def again(self, k: int, error: CuzkError | None = None) -> bool:
-        """Put a partition back. With the error of an attempt it counts as one; false if there have been too many."""
+    def again(self, k: int, card: str, error: CuzkError | None = None) -> bool:
+        """Put a partition back. With the error of an attempt it counts as one; false if there have been too many.
+
+        A card that failed `IN_A_ROW` times in a row gets nothing more, as long as others work.
+        """
         with self._changed:
             if error is not None:
-                if self._attempts[k] == MAX_RETRIES:
+                if len(self._failed[k]) == MAX_RETRIES:
                     return False
-                self._attempts[k] += 1
+                self._failed[k].append(card)
                 self.retries += 1
+                if card in self._in_a_row:
+                    self._in_a_row[card] = max(0, self._in_a_row[card]) + 1
+                    if self._in_a_row[card] >= IN_A_ROW and len(self._in_a_row) > 1:
+                        del self._in_a_row[card]
+            self.given_back[card].add(k)
             self._todo.appendleft(k)
             self._changed.notify_all()
             return True
+
+    def leave(self, card: str) -> bool:
+        """A card is lost. Whether others work."""
+        with self._changed:
+            self._in_a_row.pop(card, None)
+            self._changed.notify_all()
+            return bool(self._in_a_row)
 
     def fail(self, k: int | None, error: CuzkError) -> None:
         """End the run: nobody takes anything any more."""
@@ -122,6 +162,11 @@ class Board:
                 error.partition = k if error.partition is None else error.partition
                 self.error = error
             self._changed.notify_all()
+
+    def facts(self, card: str) -> dict[str, Any]:
+        """What became of a card's partitions: how many it proved, and which went from it to other cards."""
+        moved = sorted(k for k in self.given_back.get(card, ()) if self.made_by.get(k, card) != card)
+        return {"proved": sum(maker == card for maker in self.made_by.values()), "moved": moved}
 
 
 @dataclass
@@ -206,9 +251,18 @@ class Cards:
     def prove(self, work: Work, timer: Timer, progress: Progress) -> bytes:
         """The proofs of all partitions, one behind the other, in the order of `work.scalars`.
 
-        Raises  the error of a partition that cannot be proved; ResourceError and false inputs at once
+        Raises  the error of a partition that cannot be proved; ResourceError and false inputs at once; DeviceError if all cards
+                were lost before
         """
-        board = Board(list(work.scalars))
+        if not self.working:
+            raise DeviceError(
+                "no card is left",
+                where=", ".join(named(prover.card) for prover in self.provers),
+                expected="a card that works",
+                got="all of them failed earlier in this process",
+                hint="look at nvidia-smi and the kernel log, and start a new process",
+            )
+        board = Board(work.scalars, [prover.track for prover in self.working])
         before = [(prover.card.bytes_in, prover.card.bytes_out) for prover in self.provers]
         synthesizing = threading.Lock()
         runs = [_Run(prover, self, board, work, synthesizing, timer, progress) for prover in self.working]
@@ -219,6 +273,7 @@ class Cards:
                 _together(runs, timer)
         for fact, prover, (inward, outward) in zip(self.facts["cards"], self.provers, before, strict=True):
             fact |= {"bytes_in": prover.card.bytes_in - inward, "bytes_out": prover.card.bytes_out - outward}
+            fact |= {"lost": prover not in self.working} | board.facts(prover.track)
             with contextlib.suppress(CuzkError):
                 fact["taken"] = max(fact.get("taken", 0), fact["free_memory"] - prover.card.free_memory())
         self.facts["retries"] = board.retries
@@ -291,7 +346,7 @@ class _Run:
             # What a card that failed had ready.
             while not self.ready.empty():
                 if (left := self.ready.get()) is not None:
-                    self.board.again(left.partition)
+                    self.board.again(left.partition, self.prover.track)
 
     def _awaited(self) -> _Ready | None:
         with self.timer.phase("await_synthesis") as phase:
@@ -304,7 +359,7 @@ class _Run:
         """Synthesize and stage, one partition after the other, whenever there is a place."""
         try:
             while (place := self.free.get()) is not None:
-                k = self.board.take()
+                k = self.board.take(self.prover.track)
                 if k is None:
                     return
                 try:
@@ -339,6 +394,9 @@ class _Run:
     def _proved(self, found: _Ready, verifying: ThreadPoolExecutor) -> bool:
         """Prove what was staged, and have the proof checked meanwhile. False if this card can do no more."""
         timer, k = self.timer, found.partition
+        if not self.board.works(self.prover.track):
+            self.board.again(k, self.prover.track)
+            return False
         timer.partition = k
         try:
             proof = self.prover.prove(found.place, *self.work.scalars[k], timer, self._step)
@@ -356,8 +414,8 @@ class _Run:
             with timer.within(beside):
                 timer.partition = k
                 with timer.phase("verify"):
-                    encoded = encode_checked(self.work.vk, proof, self.work.public_inputs(k), self.work.doubt)
-            self.board.done(k, encoded)
+                    encoded = encode_checked(self.work.vk, proof, self.work.public_inputs(k), ELSEWHERE + self.work.doubt)
+            self.board.done(k, self.prover.track, encoded)
         except CuzkError as error:
             self._failed(k, error)
         except BaseException as error:
@@ -375,20 +433,27 @@ class _Run:
         if not isinstance(error, DeviceError | InternalError):
             self.board.fail(k, error)
             return False
+        track = self.prover.track
+        if track not in (error.where or ""):
+            error.where = f"{track}, {error.where}" if error.where else track
         if not self._works():
             with contextlib.suppress(ValueError):  # another thread of this card has
                 self.cards.working.remove(self.prover)
-            if self.cards.working:
-                self.progress.line(f"{self.prover.track} failed and leaves its partitions to the others: {error.message}")
-                self.board.again(k)
+            if self.board.leave(track):
+                self.progress.line(f"{track} failed and leaves its partitions to the others: {error.message}")
+                self.board.again(k, track)
             else:
                 self.board.fail(k, error)
             return False
-        if not self.board.again(k, error):
+        if not self.board.again(k, track, error):
             self.board.fail(k, error)
             return False
-        self.progress.line(f"partition {k} is proved again: {error.message}")
-        return True
+        self.progress.line(f"partition {k}, which failed on {track}, is proved again: {error.message}")
+        if self.board.works(track):
+            return True
+        if self.board.error is None:
+            self.progress.line(f"{track} failed {IN_A_ROW} times in a row and leaves its partitions to the others")
+        return False
 
     def _works(self) -> bool:
         try:

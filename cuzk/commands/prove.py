@@ -281,7 +281,8 @@ def _prove_on_cards(
         proofs = opened.prove(work_of(job, scalars, settings, timer), timer, progress)
     finally:
         opened.free()
-    facts |= opened.facts | {"device_phases": device_seconds(timer)}
+    used = device_names([prover.card for prover in opened.provers])
+    facts |= opened.facts | {"device": used, "device_phases": device_seconds(timer)}
     return _whole(job, proofs)
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cuzk.circuits.synthesis_cuda import Synthesizer, Tables, hint_bytes, packed_bits
 from cuzk.circuits.template import Shape, Witness
 from cuzk.circuits.witness import Hints
+from cuzk.device import ELSEWHERE
 from cuzk.errors import InternalError
 from cuzk.field import fr_cuda, fr_vector
 from cuzk.field.limbs import FR_LIMBS, U64
@@ -172,7 +173,12 @@ class Prover:
         row = evaluation.locate_row(self.shape, n - found)
         if self.shape.facts.get("kind") == "circuit":
             raise false_circuit(row)
-        raise InternalError("the witness does not satisfy the circuit", where=str(row), phase="eval_abc")
+        raise InternalError(
+            "the witness does not satisfy the circuit",
+            where=str(row),
+            hint=f"{ELSEWHERE}report it",
+            phase="eval_abc",
+        )
 
     def _quotient(self, place: Staged) -> None:
         """h in place of A·z, bit-reversed and canonical; folded, the values of a b on the coset, Montgomery."""

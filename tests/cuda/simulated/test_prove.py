@@ -9,7 +9,6 @@ import ctypes
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ import pytest
 
 from cuzk import device, ntt_cuda
 from cuzk.circuits import synthesis_cuda
-from cuzk.commands import cards as commands
 from cuzk.commands import prove
 from cuzk.cuda import simulated
 from cuzk.curve import g1
@@ -28,7 +26,6 @@ from cuzk.groth16.prove_cuda import Prover
 from cuzk.msm import cuda, pippenger
 from cuzk.msm.cuda_scratch import DevicePoints
 from cuzk.msm.rows import rows_from_mont
-from cuzk.progress import Progress
 from tests.conftest import VECTORS
 from tests.test_end_to_end import CIRCUITS, run
 
@@ -268,33 +265,6 @@ def test_auto_takes_a_card_that_works_and_no_other(tmp_path: Path, monkeypatch: 
     assert run("prove", source, "-o", out, "--params", tmp_path)["device"] == "cpu"
     with pytest.raises(DeviceError, match="wrong results"):
         run("prove", source, "-o", out, "--params", tmp_path, "--device", "cuda")
-
-
-def test_several_cards_share_the_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The board alone: whatever one card takes and loses, another gets."""
-    board = commands.Board([3, 4])
-    assert (board.take(), board.take()) == (3, 4)
-    assert board.again(3) and board.take() == 3
-    for attempt in range(commands.MAX_RETRIES):
-        assert board.again(3, InternalError("false")) and board.take() == 3 and board.retries == attempt + 1
-    assert not board.again(3, InternalError("false"))
-    board.done(3, b"three")
-    board.done(4, b"four")
-    assert board.take() is None and board.proofs == {3: b"three", 4: b"four"}
-
-
-def test_both_threads_of_a_card_may_find_it_lost() -> None:
-    """The one that proves and the one that stages: its partitions go back once each, and the others go on."""
-    first, second = object(), object()
-    cards = SimpleNamespace(working=[first, second])
-    board = commands.Board([3, 4])
-    lost = SimpleNamespace(track="cuda:1", card=SimpleNamespace(synchronize=lambda: (_ for _ in ()).throw(DeviceError("lost"))))
-    cards.working[1] = lost
-    run = commands._Run(lost, cards, board, None, None, None, Progress(quiet=True))
-    assert (board.take(), board.take()) == (3, 4)
-    assert not run._failed(3, DeviceError("an illegal address")) and not run._failed(4, DeviceError("an illegal address"))
-    assert cards.working == [first] and board.error is None and board.retries == 0
-    assert {board.take(), board.take()} == {3, 4}
 
 
 def test_packed_bits() -> None:
