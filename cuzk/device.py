@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +62,7 @@ def card(ordinal: int) -> Any:
     if opened.capability < OLDEST_CAPABILITY:
         raise DeviceError(
             "this card is too old for the CUDA 13 compiler",
-            where=f"cuda:{ordinal}, {opened.name}",
+            where=named(opened),
             expected=f"compute capability {_dotted(OLDEST_CAPABILITY)} or higher",
             got=_dotted(opened.capability),
             hint="use a newer card, or --device cpu",
@@ -69,23 +70,51 @@ def card(ordinal: int) -> Any:
     return opened
 
 
-def cards(choice: Choice) -> list[Any]:
-    """The cards that a run uses: none for `cpu`, and for `auto` where none works.
+def cards(
+    choice: Choice, check: Callable[[Any], None] = lambda card: None, say: Callable[[str], None] = lambda line: None
+) -> list[Any]:
+    """The cards that a run uses, those that `check` lets pass; none for `cpu`.
 
-    Raises  DeviceError if `cuda` was asked for and a card it names cannot be used
+    `auto` leaves out what cannot be used: each is told to `say`, except that there is no driver at all.
+    Raises  DeviceError or ResourceError if `cuda` was asked for and a card it names cannot be used
     """
     if choice.kind == "cpu":
         return []
+    found: list[Any] = []
     try:
         ordinals = choice.ordinals or tuple(range(count()))
-        found = [card(i) for i in ordinals]
         if not config.cuda_simulated():
             _compiler()
-        return found
-    except DeviceError:
-        if choice.kind == "auto":
-            return []
-        raise
+    except CuzkError as error:
+        if choice.kind != "auto":
+            raise
+        if not _no_driver(error):
+            say(unused("no card", error, "is"))
+        return []
+    for ordinal in ordinals:
+        try:
+            opened = card(ordinal)
+            check(opened)
+        except CuzkError as error:
+            if choice.kind != "auto":
+                raise
+            say(unused(f"cuda:{ordinal}", error))
+        else:
+            found.append(opened)
+    return found
+
+
+def _no_driver(error: CuzkError) -> bool:
+    from cuzk.cuda import driver
+
+    return isinstance(error, driver.NoDriver)
+
+
+def unused(what: str, error: CuzkError, verb: str = "is not") -> str:
+    """One line about a card that `auto` does without."""
+    details = [f"needs {error.expected}"] if error.expected is not None else []
+    details += [f"has {error.got}" if details else str(error.got)] if error.got is not None else []
+    return f"{what} {verb} used: {error.message}" + (f": {', '.join(details)}" if details else "")
 
 
 def count() -> int:

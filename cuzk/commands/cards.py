@@ -11,7 +11,7 @@ import contextlib
 import functools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -23,7 +23,7 @@ from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape
 from cuzk.circuits.witness import Hints
 from cuzk.device import ELSEWHERE, named
-from cuzk.errors import CuzkError, DeviceError, InternalError
+from cuzk.errors import CuzkError, DeviceError, InternalError, ResourceError
 from cuzk.groth16.prove import WEIGHTS
 from cuzk.groth16.verify import encode_checked
 from cuzk.progress import Progress
@@ -196,10 +196,12 @@ class Cards:
         host_limit: int | None = None,
         pinned: bool = True,
         tables: Tables | None = None,
+        skip: Callable[[Any, CuzkError], None] | None = None,
         timer: Timer,
         progress: Progress,
     ) -> Cards:
-        """Points, transforms and scratch on every card, as far as they fit into `limit`; says what is needed and what there is.
+        """Points, transforms and scratch on as many cards as there are partitions, as far as they fit into `limit`; says what is
+        needed and what there is. With `skip` a card that has too little memory or fails goes there and is left out.
 
         Points that do not fit are in host memory, once for all cards, in at most `host_limit` bytes. With the `tables` of the
         shape cards synthesize.
@@ -208,31 +210,39 @@ class Cards:
         """
         from cuzk.groth16.host_points import HostPoints
         from cuzk.groth16.key_cuda import DeviceKey
-        from cuzk.groth16.needs_cuda import needs
+        from cuzk.groth16.needs_cuda import Needs, needs
         from cuzk.groth16.prove_cuda import Prover
 
-        plans, facts = [], []
+        host, size = HostPoints(host_limit), 0 if tables is None else tables.nbytes
+        wanted = max(1, min(len(cards), partitions))
+        planned: list[tuple[Any, Needs, dict[str, Any]]] = []
         for card in cards:
-            free = card.free_memory()
-            count, each = card.multiprocessors, -(-partitions // len(cards))
-            size = 0 if tables is None else tables.nbytes
-            plan = needs(shape, where, _usable(free, limit), count, each, load.scratch_bytes(count), size)
-            plans.append(plan)
-            most = "" if limit is None else f", --device-memory allows {size_text(parse_bytes(limit, '--device-memory'))}"
-            progress.line(f"{named(card)}: {size_text(plan.total)} of {size_text(free)} device memory free{most} ({plan})")
-            facts.append({"device": f"cuda:{card.ordinal}", "name": card.name, "uuid": card.uuid, "free_memory": free})
-            facts[-1] |= plan.as_dict()
-        host = HostPoints(host_limit)
-        host.check(max(plan.host for plan in plans))
+            if len(planned) == wanted:
+                break
+            with _of_card(card, skip):
+                free, count = card.free_memory(), card.multiprocessors
+                with _refusing(card, free, limit):
+                    making = load.scratch_bytes(count)
+                    plan = needs(shape, where, _usable(free, limit), count, -(-partitions // wanted), making, size)
+                host.check(plan.host)
+                allowed = "" if limit is None else f", --device-memory allows {size_text(parse_bytes(limit, '--device-memory'))}"
+                progress.line(f"{named(card)}: {size_text(plan.total)} of {size_text(free)} device memory free{allowed} ({plan})")
+                fact = {"device": f"cuda:{card.ordinal}", "name": card.name, "uuid": card.uuid, "free_memory": free}
+                planned.append((card, plan, fact | plan.as_dict()))
+        with timer.phase("compile"):
+            compile_for([card for card, _, _ in planned])
         provers: list[Prover] = []
+        facts: list[dict[str, Any]] = []
         try:
-            for card, plan in zip(cards, plans, strict=True):
-                with timer.phase("srs_load"):
+            for card, plan, fact in planned:
+                with timer.phase("srs_load"), _of_card(card, skip):
                     provers.append(Prover(DeviceKey(card, shape, where, load, plan, host), vk, tables))
+                    facts.append(fact)
         except BaseException:
             _free_all(provers)
             raise
-        return cls(shape, provers, cards[0].pinned if pinned else None, tables is not None, {"cards": facts})
+        empty = provers[0].card.pinned if pinned and provers else None
+        return cls(shape, provers, empty, tables is not None, {"cards": facts})
 
     @functools.cached_property
     def buffers(self) -> synthesis.Buffers:
@@ -298,6 +308,32 @@ def _together(runs: list[_Run], timer: Timer) -> None:
 
         for future in [pool.submit(one, run) for run in runs]:
             future.result()
+
+
+@contextlib.contextmanager
+def _of_card(card: Any, skip: Callable[[Any, CuzkError], None] | None) -> Iterator[None]:
+    """What stands in the way of one card goes to `skip`, if that is given."""
+    try:
+        yield
+    except (ResourceError, DeviceError) as error:
+        if skip is None:
+            raise
+        skip(card, error)
+
+
+@contextlib.contextmanager
+def _refusing(card: Any, free: int, limit: str | None) -> Iterator[None]:
+    """A refusal for too little device memory says which card, what is free there, and what to change."""
+    try:
+        yield
+    except ResourceError as error:
+        error.where, usable = named(card), _usable(free, None)
+        if limit is not None and _usable(free, limit) < usable:
+            error.where += ", --device-memory"
+            error.hint = f"raise --device-memory ({size_text(usable)} are free), or use --device cpu"
+        elif usable < free:
+            error.got = f"{error.got} of {size_text(free)} free, the rest is left to the driver"
+        raise
 
 
 def _usable(free: int, limit: str | None) -> int:

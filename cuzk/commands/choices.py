@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cuzk import device
-from cuzk.errors import CuzkError, DeviceError, UsageError
+from cuzk.errors import DeviceError, UsageError
 from cuzk.formats import c1_resolve, registry
 from cuzk.formats.c1 import C1
 from cuzk.progress import Progress
@@ -52,21 +52,11 @@ def _porep_id(text: str) -> bytes:
 
 
 def choose_cards(wanted: str, progress: Progress) -> list[Any]:
-    """The cards of this run: those asked for, or with `auto` all that work; none for the CPU.
+    """The cards of this run: those asked for, or with `auto` all that work, a line for each that does not; none for the CPU.
 
-    Raises  UsageError; DeviceError if a card was asked for and does not work
+    Raises  UsageError; DeviceError or ResourceError if a card was asked for and does not work
     """
-    choice = device.parse(wanted)
-    found = device.cards(choice)
-    try:
-        for card in found:
-            probe(card)
-    except CuzkError as error:
-        if choice.kind != "auto":
-            raise
-        progress.line(f"no card is used: {error.message}")
-        return []
-    return found
+    return device.cards(device.parse(wanted), probe, progress.line)
 
 
 def device_names(cards: Sequence[Any]) -> str:
@@ -82,7 +72,7 @@ def probe(card: Any) -> None:
     with card.upload(np.arange(12, dtype=np.uint32)) as words, card.upload(np.zeros(1, np.uint32)) as out:
         launch(card, vector_cuda.count_differences, 1, None, out.address, words.address, words.address + 16, 2)
         if int(out.read(1, np.uint32)[0]) != 2:
-            raise DeviceError("a card computes wrong results", where=f"cuda:{card.ordinal}, {card.name}", hint="use another card")
+            raise DeviceError("a card computes wrong results", where=device.named(card), hint="use another card")
 
 
 def chosen_partitions(count: int, wanted: int | None) -> list[int]:

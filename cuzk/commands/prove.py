@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cuzk import __version__, config, variants
+from cuzk import __version__, config, device, variants
 from cuzk.circuits import synthesis
 from cuzk.circuits.hints import hints
 from cuzk.circuits.synthesis import Synthesis
 from cuzk.circuits.template import Shape, Witness
 from cuzk.circuits.witness import Hints
-from cuzk.commands.cards import Cards, Work, compile_for
+from cuzk.commands.cards import Cards, Work
 from cuzk.commands.choices import Ids, choose_cards, chosen_partitions, device_names
 from cuzk.errors import CuzkError, FalseCircuit, InternalError, UsageError
 from cuzk.field.limbs import fr_ints
@@ -103,9 +103,14 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         _check_memory(options, job, settings, on_cards=False)
     facts: dict[str, Any] = {}
     with timer.watching_workers(), _named(options.input_file):
+        proofs = None
         if cards:
             proofs = _prove_on_cards(job, cards, scalars, options, settings, timer, progress, facts)
-        else:
+        if cards and proofs is None:
+            cards = []
+            settings = settings_of(options, cards)
+            _move_to_cpu(job, options, settings, timer, progress)
+        if proofs is None:
             proofs = _prove_partitions(job, scalars, settings, timer, progress)
     with timer.phase("write"):
         write_atomically(options.proof_file, proofs)
@@ -134,6 +139,15 @@ def prove(options: Options, start: float) -> dict[str, Any]:
     if not options.as_json:
         print(timer.table(), file=sys.stderr)
     return result
+
+
+def _move_to_cpu(job: Job, options: Options, settings: Settings, timer: Timer, progress: Progress) -> None:
+    """Make a job that was meant for cards ready for the CPU, whose parameters are in a file. Raises as `prove`."""
+    if isinstance(job.parameters, resident.Resident):
+        located = job.parameters.located
+        with timer.phase("srs_load"):
+            job.parameters = policy.open_checked(located, job.shape, options.verify_params, progress)
+    _check_memory(options, job, settings, on_cards=False)
 
 
 @contextmanager
@@ -274,9 +288,11 @@ def _prove_on_cards(
     timer: Timer,
     progress: Progress,
     facts: dict[str, Any],
-) -> bytes:
-    """The proofs of all partitions on cards; `facts` get memory, retries and device seconds by phase."""
+) -> bytes | None:
+    """The proofs of all partitions on cards; `facts` get memory, retries and device seconds by phase. None: no card has room."""
     opened = open_cards(job, cards, options, settings, timer, progress)
+    if not opened.provers:
+        return None
     try:
         proofs = opened.prove(work_of(job, scalars, settings, timer), timer, progress)
     finally:
@@ -287,17 +303,23 @@ def _prove_on_cards(
 
 
 def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings, timer: Timer, progress: Progress) -> Cards:
-    """Cards with the points of a job's circuit, for as many partitions as it has."""
+    """Cards with the points of a job's circuit, for as many partitions as it has.
+
+    With `--device auto` those that have no room for them are left out, a line each, maybe all.
+    """
     from cuzk.groth16.needs_cuda import positions_of
 
+    def left_out(card: Any, error: CuzkError) -> None:
+        progress.line(device.unused(device.named(card), error))
+
+    skip = left_out if device.parse(options.device).kind == "auto" else None
+
     host_limit = _check_memory(options, job, settings, on_cards=True)
-    with timer.phase("compile"):
-        compile_for(cards)
     tables = _tables(job, settings, timer)
     with timer.phase("prep_msm"):
         where = positions_of(job.shape, job.parameters.folded)
     opened = Cards.open(
-        cards[: max(1, len(job.partitions))],
+        cards,
         job.shape,
         job.parameters.vk,
         where,
@@ -307,10 +329,13 @@ def open_cards(job: Job, cards: list[Any], options: Options, settings: Settings,
         host_limit=host_limit,
         pinned=settings.pinned,
         tables=tables,
+        skip=skip,
         timer=timer,
         progress=progress,
     )
     job.parameters.forget()
+    if not opened.provers:
+        return opened
     try:
         with timer.phase("presize"):
             opened.make_room()

@@ -36,7 +36,10 @@ class Ready:
             raise DeviceError("no card", expected="a card that works", got=options.device, hint="use --device cuda")
         settings = settings_of(options, cards)
         job = read_job(options, settings, timer, progress, on_cards=True)
-        return cls(options, settings, job, open_cards(job, cards, options, settings, timer, progress), progress)
+        opened = open_cards(job, cards, options, settings, timer, progress)
+        if not opened.provers:
+            raise DeviceError("no card has room", where="--device", got=options.device, hint="use --device cuda to see why")
+        return cls(options, settings, job, opened, progress)
 
     def prove(self, timer: Timer, **changes: Any) -> dict[str, Any]:
         """One file to one proof file: `changes` to the first options, as input_file, proof_file, unsafe_randomness.

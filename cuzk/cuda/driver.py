@@ -74,6 +74,10 @@ _LOCAL_BYTES, _REGISTERS, _DYNAMIC_SHARED = 3, 4, 8
 _PORTABLE, _NON_BLOCKING = 1, 1
 
 
+class NoDriver(DeviceError):
+    """There is no driver at all."""
+
+
 class Driver:
     """The driver library with checked calls."""
 
@@ -137,7 +141,7 @@ def driver() -> Driver:
             function = getattr(library, name)
             function.argtypes, function.restype = arguments, _INT
     except (OSError, AttributeError) as error:
-        raise DeviceError(
+        raise NoDriver(
             "no usable NVIDIA driver on this machine",
             got=str(error),
             hint="install an NVIDIA driver, version 580 or newer, or use --device cpu",

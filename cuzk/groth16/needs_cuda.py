@@ -25,7 +25,7 @@ from cuzk.msm.cuda import DevicePoints, Selection
 from cuzk.msm.rows import point_limbs
 from cuzk.r1cs.density import densities
 from cuzk.r1cs.packing import aux_is_bit
-from cuzk.sizes import short_size
+from cuzk.sizes import short_size, size_text
 
 U32 = npt.NDArray[np.uint32]
 GROUP = dict(VECTORS)
@@ -227,24 +227,35 @@ def needs(
     """What proofs of a shape take within `memory` bytes: the first of `PLANS` that fits. `making`: see `Load.scratch_bytes`;
     `tables`: bytes of `synthesis_cuda.Tables`.
 
-    Raises  ResourceError with need, have and the option, if the smallest plan does not fit
+    Raises  ResourceError with need and have, if the smallest plan does not fit
     """
-    points = _blank(shape, held, *PLANS[0], making, tables).fixed["points"]
-    for streamed, shared in PLANS:
-        made = _blank(shape, held, streamed, shared, making, tables)
-        last = (streamed, shared) == PLANS[-1]
-        if _fitted(made, held, memory, multiprocessors, SMALLEST_SCRATCH if last else max(SMALLEST_SCRATCH, points // 32)):
-            if partitions > 1 and made.whole + made.staged + PAGE <= memory:
-                made.slots = 2
-            return made
-    made.scratch = {"least": 2 * SMALLEST_SCRATCH}
-    least = made.total
+
+    def first_that_fits(memory: int) -> Needs | None:
+        points = _blank(shape, held, *PLANS[0], making, tables).fixed["points"]
+        for streamed, shared in PLANS:
+            made = _blank(shape, held, streamed, shared, making, tables)
+            last = (streamed, shared) == PLANS[-1]
+            if _fitted(made, held, memory, multiprocessors, SMALLEST_SCRATCH if last else max(SMALLEST_SCRATCH, points // 32)):
+                return made
+        return None
+
+    found = first_that_fits(memory)
+    if found is not None:
+        if partitions > 1 and found.whole + found.staged + PAGE <= memory:
+            found.slots = 2
+        return found
+    # The least in whole pages, between what is too little and what suffices.
+    low, high = memory // PAGE, max(1, memory // PAGE)
+    while first_that_fits(high * PAGE) is None:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if first_that_fits(middle * PAGE) else (middle, high)
     raise ResourceError(
         "not enough device memory for this proof",
-        where="--device-memory",
-        expected=f"at least {least} bytes ({least / (1 << 30):.1f} GiB)",
-        got=f"{memory} bytes ({memory / (1 << 30):.1f} GiB)",
-        hint="free the card, raise --device-memory, take a larger card, or use --device cpu",
+        expected=f"at least {size_text(high * PAGE)}",
+        got=size_text(memory),
+        hint="free the card, take a larger one, or use --device cpu",
     )
 
 

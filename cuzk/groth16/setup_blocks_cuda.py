@@ -26,6 +26,7 @@ from cuzk.kernels.tree_cuda import point_bytes
 from cuzk.msm.cuda_scratch import DevicePoints, Scratch
 from cuzk.msm.fixed_base_cuda import KERNELS, FixedBase, memory, window_bits
 from cuzk.msm.rows import point_limbs
+from cuzk.sizes import size_text
 from cuzk.timing import Timer
 
 BLOCK_POINTS = 1 << 19  # points that are made at a time, where device memory allows
@@ -58,8 +59,8 @@ def plan(curve: str, count: int, free: int, multiprocessors: int) -> Plan:
                 return made
     raise ResourceError(
         "not enough device memory to make parameters",
-        expected=f"{made.bytes} bytes",
-        got=f"{max(0, free)} bytes, {_RESERVE} left to the driver",
+        expected=f"at least {size_text(made.bytes)}",
+        got=f"{size_text(max(0, free))}, beside {size_text(_RESERVE)} left to the driver",
         hint="free the card, use another one, or --device cpu",
     )
 

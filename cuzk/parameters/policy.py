@@ -107,6 +107,7 @@ class Parameters:
             "vk": None if compared is None else str(compared),
             **({} if compared else {"warning": _alone(self.located)}),
             "accepted_by_chain": self.located.accepted_by_chain,
+            "folded": self.folded,
         }
 
     @property

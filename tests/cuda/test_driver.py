@@ -291,7 +291,8 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
         driver.driver()
     assert error.value.code == 6 and "580" in str(error.value.hint)
     assert device.facts()["problem"]["kind"] == "device"
-    assert device.cards(device.parse("auto")) == []
+    lines: list[str] = []
+    assert device.cards(device.parse("auto"), say=lines.append) == [] and lines == [], "most machines have none"
     with pytest.raises(DeviceError):
         device.cards(device.parse("cuda"))
 
@@ -330,6 +331,41 @@ def test_choosing_cards(machine: Library) -> None:
     facts = device.facts()
     assert facts["driver"] == "CUDA 13.0" and "problem" not in facts
     assert [c["device"] for c in facts["cards"]] == ["cuda:0", "cuda:1"]
+
+
+def test_auto_leaves_out_the_cards_that_cannot_be_used(machine: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, a line each; by name the same is an error."""
+
+    def attribute(self: Library, out: Any, number: int, ordinal: int) -> None:
+        out._obj.value = {75: 6 if ordinal == 1 else 9, 76: 0, 16: 132}[number]
+
+    def retain(self: Library, out: Any, ordinal: int) -> int:
+        out._obj.value = 77
+        return 2 if ordinal == 2 else 0
+
+    def check(card: Any) -> None:
+        if card.ordinal == 3:
+            raise DeviceError("a card computes wrong results")
+
+    machine.cards = 5
+    monkeypatch.setattr(Library, "_cuDeviceGetAttribute", attribute)
+    monkeypatch.setattr(Library, "_cuDevicePrimaryCtxRetain", retain, raising=False)
+    lines: list[str] = []
+    assert [c.ordinal for c in device.cards(device.parse("auto"), check, lines.append)] == [0, 4]
+    assert [line.split(" is not used: ")[0] for line in lines] == ["cuda:1", "cuda:2", "cuda:3"]
+    assert lines[0].endswith("needs compute capability 7.5 or higher, has 6.0") and "out of memory" in lines[1]
+    for ordinal, kind in ((1, DeviceError), (2, ResourceError), (3, DeviceError)):
+        with pytest.raises(kind):
+            device.cards(device.parse(f"cuda:0,{ordinal}"), check)
+
+
+@pytest.mark.parametrize(("code", "version", "word"), [(2, 13000, "out of memory"), (0, 12080, "has CUDA 12.8")])
+def test_auto_says_why_no_card_is_used(code: int, version: int, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    library, lines = Library(version), []
+    library.failing["cuInit"] = code
+    monkeypatch.setattr(driver, "driver", lambda: driver.checked(driver.Driver(library)))
+    assert device.cards(device.parse("auto"), say=lines.append) == [] and len(lines) == 1
+    assert lines[0].startswith("no card is used: ") and word in lines[0]
 
 
 def test_a_card_too_old(machine: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,9 +61,11 @@ def test_what_is_too_little_is_refused_with_numbers() -> None:
     with pytest.raises(ResourceError) as caught:
         plan(16 * GIB)
     error = caught.value
-    assert error.where == "--device-memory" and error.got == f"{16 * GIB} bytes (16.0 GiB)"
+    assert error.got == f"{16 * GIB} bytes (16.0 GiB)" and str(error.expected).startswith("at least ")
     least = int(str(error.expected).split()[2])
-    assert plan(least).total <= least
+    assert plan(least).total <= least and least % (2 << 20) == 0
+    with pytest.raises(ResourceError):
+        plan(least - (2 << 20))
 
 
 @pytest.mark.parametrize("name", ["2KiB", "8MiB", "cubic", "mixed"])

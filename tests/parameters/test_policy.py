@@ -206,6 +206,7 @@ def test_good_file(given: Path, cubic: Any, lines: Lines) -> None:
         "digest": f"sha256:{facts['params_sha256']}",
         "vk": str(given / "cuzk-dev-cubic.vk"),
         "accepted_by_chain": False,
+        "folded": False,
     }
     assert found.h_be.shape == (7, 96) and found.b_g2_be.shape == (2, 192)
     assert found.vk is not None

@@ -26,6 +26,7 @@ from cuzk.groth16.prove_cuda import Prover
 from cuzk.msm import cuda, pippenger
 from cuzk.msm.cuda_scratch import DevicePoints
 from cuzk.msm.rows import rows_from_mont
+from cuzk.progress import Progress
 from tests.conftest import VECTORS
 from tests.test_end_to_end import CIRCUITS, run
 
@@ -235,13 +236,25 @@ def test_a_false_assignment_is_found_on_the_card(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_too_little_device_memory(tmp_path: Path) -> None:
+def test_too_little_device_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = parameters("mixed", tmp_path)
     expected = json.loads(source.read_text())["proofs"][0]
     with pytest.raises(ResourceError) as caught:
         proof_with(source, tmp_path, expected, "--device-memory", "1M")
-    assert caught.value.code == 7 and caught.value.where == "--device-memory"
-    assert "at least" in str(caught.value.expected) and str(1 << 20) in str(caught.value.got)
+    assert caught.value.code == 7 and caught.value.where == "cuda:0 simulator, --device-memory"
+    assert str(1 << 20) in str(caught.value.got) and "raise --device-memory" in str(caught.value.hint)
+    least = int(str(caught.value.expected).removeprefix("at least ").split()[0])
+    with pytest.raises(ResourceError):
+        proof_with(source, tmp_path, expected, "--device-memory", least - needs_cuda.PAGE)
+    monkeypatch.setattr(simulated.Card, "free_memory", lambda _: 3 << 20)
+    with pytest.raises(ResourceError) as full:
+        proof_with(source, tmp_path, expected)
+    assert (full.value.code, full.value.where) == (7, "cuda:0 simulator") and "--device-memory" not in str(full.value.hint)
+    lines: list[str] = []
+    monkeypatch.setattr(Progress, "line", lambda self, text: lines.append(text))
+    assert run("prove", source, "-o", tmp_path / "proof.bin", "--params", tmp_path)["device"] == "cpu"
+    line = f"cuda:0 simulator is not used: not enough device memory for this proof: needs at least {least} bytes"
+    assert any(x.startswith(line) and f"has {3 << 20} bytes" in x for x in lines)
     with pytest.raises(CuzkError) as usage:
         proof_with(source, tmp_path, expected, "--device-memory", "much")
     assert usage.value.code == 2
