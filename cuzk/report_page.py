@@ -56,6 +56,7 @@ class Row(NamedTuple):
     times: int
     seconds: float
     side_by_side: bool = False  # children ran at once
+    beside: bool = False  # ran while others did
 
 
 def page(files: list[tuple[str, dict[str, Any]]]) -> str:
@@ -250,8 +251,11 @@ def _tick(seconds: float) -> float:
 def _rows(tree: dict[str, Any], flat: bool) -> dict[tuple[str, ...], Row]:
     found: dict[tuple[str, ...], Row] = {}
     for path, phase in _walk(tree["tree"], flat=flat):
-        times, seconds, beside = found.get(path, Row(0, 0.0))
-        found[path] = Row(times + 1, seconds + phase["seconds"], beside or _side_by_side(phase))
+        row = found.get(path, Row(0, 0.0))
+        apart = phase.get("track") != tree["tree"].get("track")
+        found[path] = Row(
+            row.times + 1, row.seconds + phase["seconds"], row.side_by_side or _side_by_side(phase), row.beside or apart
+        )
     found["unaccounted",] = Row(1, tree["phases"].get("unaccounted", 0.0))
     found["total",] = Row(1, tree["seconds"])
     return found
@@ -271,7 +275,9 @@ def _phases(files: list[tuple[str, dict[str, Any]]]) -> str:
     out = [f"<div class=wide><table><tr><th>phase</th><th>in the Rust cuzk</th>{heads}<th></th></tr>"]
     for path in paths:
         rows = [table.get(path) for table in tables]
-        note = f"<small>{_NOTES[len(files) > 1]}</small>" if any(row and row.side_by_side for row in rows) else ""
+        notes = [_NOTES[len(files) > 1]] if any(row and row.side_by_side for row in rows) else []
+        notes += [_BESIDE] if any(row and row.beside for row in rows) else []
+        note = f"<small>{'; '.join(notes)}</small>" if notes else ""
         name = f'<td style="padding-left:{0.6 + 1.2 * (len(path) - 1):.1f}rem">{escape(path[-1])}{note}</td>'
         cells = [name, f"<td class='soft rust'>{escape(names.get(path[-1], ''))}</td>"]
         cells += [_cells(row, tree["seconds"]) for row, (_, tree) in zip(rows, files, strict=True)]
@@ -282,6 +288,7 @@ def _phases(files: list[tuple[str, dict[str, Any]]]) -> str:
     return "".join(out) + "</table></div>"
 
 
+_BESIDE = "side by side with others, no part of the sum"
 _NOTES = {
     False: "children side by side: they may add up to more",
     True: "its children ran side by side, are listed beside it, and may add up to more",

@@ -6,8 +6,9 @@ Phase names are stable: `start`, `read_c1`, `check_c1`, `record_shape`, `srs_loa
 `lagrange`, `columns`, `points_h` and so on. What no phase covers shows as `unaccounted`.
 
 Beside the tree there are *tracks*: what each worker thread (and each device) was doing, from which stretch to which. Threads that
-drive partitions side by side have phases of their own, children of the phase that started them; there the seconds of children
-may add up to more than their parent's.
+drive partitions side by side have phases of their own, children of the phase that started them (or of the whole); there the
+seconds of children may add up to more than their parent's. Sums by name have them too, marked: what ran side by side taken away,
+they add up to the wall time.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ RUST_NAMES = {
     "msm_b_g1": "batch_add, tail_msm",
     "msm_b_g2": "b_g2_msm",
 }
-# What is said of a phase whose children ran at once.
-SIDE_BY_SIDE = "(children side by side: they may add up to more)"
+# What is said of a phase that ran while others did, and is no part of the sum.
+SIDE_BY_SIDE = "(side by side with others)"
 # Tasks of one phase that follow one another on a track within this many seconds are drawn as one.
 _JOIN = 0.0005
 
@@ -92,7 +93,7 @@ class Span(NamedTuple):
 
 
 class Total(NamedTuple):
-    """All phases with one path of names: how many, their seconds together, whether children ran at once."""
+    """All phases with one path of names: how many, their seconds together, whether they ran while others did."""
 
     path: tuple[str, ...]
     times: int
@@ -104,13 +105,19 @@ def _known(span: Span) -> tuple[Any, ...]:
     return (span.partition,) if span.setting is None else (span.partition, span.setting)
 
 
+def _track() -> str | None:
+    """The name of this thread; None for the main one."""
+    here = threading.current_thread()
+    return None if here is threading.main_thread() else here.name
+
+
 class Timer:
     """Collects phases. Times are of the monotonic clock."""
 
     def __init__(self, origin: float | None = None, silent: bool = False) -> None:
         """`origin`: a `time.perf_counter()` at which the clock started (default: now). `silent`: no lines, whatever is asked."""
         self.origin = time.perf_counter() if origin is None else origin
-        self.root = Phase("total", 0.0)
+        self.root = Phase("total", 0.0, track=_track())
         self.spans: list[Span] = []
         self.setting: str | None = None  # phases that open from now on, on any thread, are of this one
         self._threads = threading.local()
@@ -132,7 +139,7 @@ class Timer:
 
     def started(self) -> None:
         """Everything until now was starting: imports and options."""
-        phase = Phase("start", 0.0, self.now())
+        phase = Phase("start", 0.0, self.now(), track=self.root.track)
         self.root.children.append(phase)
         self._line((phase.name,), phase)
 
@@ -155,9 +162,7 @@ class Timer:
     def phase(self, name: str) -> Iterator[Phase]:
         """Time a stretch of this thread; nests. With CUZK_TIMING=1 a line is flushed when it ends."""
         stack: list[Phase] = self._threads.open
-        here = threading.current_thread()
-        track = None if here is threading.main_thread() else here.name
-        phase = Phase(name, self.now(), partition=self.partition, track=track, setting=self.setting)
+        phase = Phase(name, self.now(), partition=self.partition, track=_track(), setting=self.setting)
         stack[-1].children.append(phase)
         stack.append(phase)
         try:
@@ -221,22 +226,53 @@ class Timer:
         return self.root.seconds
 
     def totals(self) -> dict[str, float]:
-        """Seconds by phase name (outermost phases), summed over partitions, with `unaccounted`."""
+        """Seconds by phase name, summed over partitions: outermost phases, what ran side by side, and `unaccounted`.
+
+        Without the seconds of `side_by_side` they add up to the whole.
+        """
         sums: dict[str, float] = {}
         for phase in self.root.children:
-            sums[phase.name] = sums.get(phase.name, 0.0) + phase.seconds
-        sums["unaccounted"] = max(0.0, self.root.seconds - sum(sums.values()))
+            if phase.track == self.root.track:
+                sums[phase.name] = sums.get(phase.name, 0.0) + phase.seconds
+        rest = self.root.seconds - sum(sums.values())
+        for name, seconds in self._beside().items():
+            sums[name] = sums.get(name, 0.0) + seconds
+        sums["unaccounted"] = max(0.0, rest)
         return {name: round(seconds, 6) for name, seconds in sums.items()}
 
+    def side_by_side(self) -> dict[str, float]:
+        """The part of the seconds in `totals` that ran while other phases did."""
+        return {name: round(seconds, 6) for name, seconds in self._beside().items()}
+
+    def _beside(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+
+        def walk(phase: Phase) -> None:
+            for child in phase.children:
+                if self._apart(phase, child):
+                    found[child.name] = found.get(child.name, 0.0) + child.seconds
+                walk(child)
+
+        walk(self.root)
+        return found
+
+    def _apart(self, phase: Phase, child: Phase) -> bool:
+        """Whether a child stands beside its parent and not below: children that run at once do, each with what it took."""
+        return child.track != phase.track or (phase.side_by_side and phase is not self.root)
+
     def nested_totals(self) -> list[Total]:
-        """Phases of one path of names together, in order of their first start, parents before children."""
+        """Phases of one path of names together, in order of their first start, parents before children.
+
+        Those that ran side by side have the paths that they have where they follow one another.
+        """
         found: dict[tuple[str, ...], Total] = {}
 
         def walk(phase: Phase, path: tuple[str, ...]) -> None:
             for child in phase.children:
-                mine = (*path, child.name)
+                apart = self._apart(phase, child)
+                mine = (*(path[:-1] if apart else path), child.name)
                 _, times, seconds, beside = found.get(mine, Total(mine, 0, 0.0, False))
-                found[mine] = Total(mine, times + 1, seconds + child.seconds, beside or child.side_by_side)
+                found[mine] = Total(mine, times + 1, seconds + child.seconds, beside or apart)
                 walk(child, mine)
 
         walk(self.root, ())
@@ -251,12 +287,12 @@ class Timer:
         if any(child.setting for child in self.root.children):
             lines.insert(0, "all settings together; the result has each one's own:")
         rows = [
-            ("  " * (len(t.path) - 1) + t.path[-1], str(t.times), t.seconds, SIDE_BY_SIDE if t.side_by_side else t.path[-1])
+            ("  " * (len(t.path) - 1) + t.path[-1], str(t.times), t.seconds, t.path[-1], SIDE_BY_SIDE if t.side_by_side else "")
             for t in self.nested_totals()
         ]
-        rows.append(("unaccounted", "", self.totals()["unaccounted"], ""))
-        for label, count, seconds, name in rows:
-            note = name if name == SIDE_BY_SIDE else RUST_NAMES.get(name, "")
+        rows.append(("unaccounted", "", self.totals()["unaccounted"], "", ""))
+        for label, count, seconds, name, beside in rows:
+            note = " ".join(word for word in (RUST_NAMES.get(name, ""), beside) if word)
             lines.append(f"{label:<22}{count:>5}{seconds:>10.3f}{100 * seconds / total:>7.1f}%  {note}".rstrip())
         lines.append(f"{'total':<22}{'':>5}{total:>10.3f}{100:>7.1f}%")
         return "\n".join(lines)
@@ -281,6 +317,7 @@ class Timer:
             for track, spans in self.tracks().items()
         ]
         tree: dict[str, Any] = {**facts, "seconds": round(self.root.seconds, 6), "phases": self.totals()}
+        tree |= {"side_by_side": self.side_by_side()}
         tree |= {"tree": self.root.as_dict(), "tracks": tracks, "rust_names": RUST_NAMES}
         write_atomically(path, json.dumps(tree, indent=1, default=str).encode() + b"\n")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cuzk import workers
-from cuzk.timing import RUST_NAMES, Timer
+from cuzk.timing import RUST_NAMES, Phase, Timer
 from tests.conftest import ROOT
 
 
@@ -105,11 +105,57 @@ def test_threads_have_phases_of_their_own() -> None:
     assert timer.partition is None
     assert {(c.name, c.partition, c.track) for c in parent.children} == {("witness", 0, "job_0"), ("witness", 1, "job_1")}
     assert sum(c.seconds for c in parent.children) > parent.seconds  # they ran at once
-    assert timer.totals()["side_by_side"] == pytest.approx(parent.seconds, abs=1e-5)
+    totals, beside = timer.totals(), timer.side_by_side()
+    assert totals["side_by_side"] == pytest.approx(parent.seconds, abs=1e-5)
+    assert beside == {"witness": totals["witness"]} and totals["witness"] > parent.seconds
+    assert sum(totals.values()) - sum(beside.values()) == pytest.approx(timer.root.seconds, abs=1e-5)
     assert parent.side_by_side and parent.as_dict()["side_by_side"] is True
-    line = next(line for line in timer.table().splitlines() if line.startswith("side_by_side"))
-    assert line.endswith("(children side by side: they may add up to more)")
+    line = next(line for line in timer.table().splitlines() if line.startswith("witness"))
+    assert line.endswith("synthesis (side by side with others)")
     assert timer.table().count("side by side") == 1
+
+
+def drawn(timer: Timer) -> Timer:
+    """As one card or two prove: synthesis ahead, the check behind, and with two all of it on threads."""
+    for name, seconds, track, inner in (
+        ("read_c1", 1.0, None, []),
+        ("await_synthesis", 2.0, None, [Phase("witness", 0.5, 1.5, track="stage_0")]),
+        ("ntt_h", 3.0, None, [Phase("passes", 3.0, 2.0)]),
+        ("cards", 4.0, None, [Phase("ntt_h", 6.0, 3.5, track="card_0"), Phase("ntt_h", 6.0, 4.0, track="card_1")]),
+        ("verify", 1.0, "check_0", []),
+    ):
+        timer.root.children.append(Phase(name, 0.0, seconds, track=track, children=inner))
+    timer.root.seconds = 10.5
+    return timer
+
+
+def test_what_ran_side_by_side_is_there_and_no_part_of_the_sum() -> None:
+    timer = drawn(Timer())
+    assert timer.side_by_side() == {"witness": 1.5, "ntt_h": 7.5, "verify": 1.0}
+    totals = timer.totals()
+    assert totals == {
+        "read_c1": 1.0, "await_synthesis": 2.0, "ntt_h": 10.5, "cards": 4.0, "witness": 1.5, "verify": 1.0, "unaccounted": 0.5
+    }  # fmt: skip
+    assert sum(totals.values()) - sum(timer.side_by_side().values()) == timer.root.seconds
+    rows = {line.split()[0]: line for line in timer.table().splitlines()}
+    marked = {name for name, line in rows.items() if "side by side" in line}
+    assert marked == {"witness", "ntt_h", "verify"} and rows["passes"].startswith("  passes")
+
+
+def test_a_timer_of_another_thread_than_the_main_one() -> None:
+    timers: list[Timer] = []
+
+    def work() -> None:
+        timer = Timer()
+        with timer.phase("witness"):
+            sleep(0.01)
+        timer.stop()
+        timers.append(timer)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert timers[0].totals()["witness"] >= 0.01 > timers[0].totals()["unaccounted"] and timers[0].side_by_side() == {}
 
 
 def test_phases_and_tasks_are_of_the_setting_that_is_measured(tmp_path: Path) -> None:

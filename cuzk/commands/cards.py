@@ -361,11 +361,12 @@ class _Run:
 
     def run(self) -> None:
         """Until all is done, or this card or the run has failed."""
+        self.parent = self.timer.innermost()
         for place in self.prover.places:
             self.free.put(place)
         try:
             with (
-                ThreadPoolExecutor(1, thread_name_prefix="verify") as verifying,
+                ThreadPoolExecutor(1, thread_name_prefix=f"check of {self.prover.track}") as verifying,
                 ThreadPoolExecutor(1, thread_name_prefix="stage") as pool,
             ):
                 staging = pool.submit(self._stage_all)
@@ -445,9 +446,9 @@ class _Run:
 
     def _verified(self, k: int, proof: Proof) -> None:
         """Check a proof by pairing: only then is its partition done."""
-        timer, beside = self.timer, Phase("beside", self.timer.now())
+        timer = self.timer
         try:
-            with timer.within(beside):
+            with timer.within(self.parent):
                 timer.partition = k
                 with timer.phase("verify"):
                     encoded = encode_checked(self.work.vk, proof, self.work.public_inputs(k), ELSEWHERE + self.work.doubt)
@@ -457,9 +458,6 @@ class _Run:
         except BaseException as error:
             self.board.fail(None, InternalError(f"the run broke off: {type(error).__name__}"))
             raise
-        finally:
-            for phase in beside.children:
-                timer.span(f"check of {self.prover.track}", phase.name, phase.start, phase.seconds, k)
 
     def _step(self, name: str) -> None:
         self.progress.advance(WEIGHTS[name], name)

@@ -129,9 +129,10 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         "output": str(options.proof_file),
         "seconds": round(seconds, 3),
         "phases": timer.totals(),
+        "side_by_side": timer.side_by_side(),
         "version": __version__,
     }
-    facts = {k: v for k, v in result.items() if k not in ("proof", "phases", "seconds")}
+    facts = {k: v for k, v in result.items() if k not in ("proof", "phases", "side_by_side", "seconds")}
     if options.timings:
         timer.write_json(options.timings, facts)
     if options.trace:

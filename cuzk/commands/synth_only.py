@@ -206,7 +206,13 @@ def run(options: Options, start: float) -> dict[str, Any]:
         timer.write_trace(options.trace, about)
     if not options.as_json:
         print(timer.table(), file=sys.stderr)
-    return {**result, "seconds": round(timer.root.seconds, 3), "phases": timer.totals(), "version": __version__}
+    return {
+        **result,
+        "seconds": round(timer.root.seconds, 3),
+        "phases": timer.totals(),
+        "side_by_side": timer.side_by_side(),
+        "version": __version__,
+    }
 
 
 @dataclass(frozen=True, slots=True)

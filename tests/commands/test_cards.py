@@ -14,6 +14,8 @@ from cuzk.errors import CuzkError, DeviceError, InternalError, ResourceError
 from cuzk.progress import Progress
 from cuzk.timing import Timer
 
+PHASES = ("ntt_h", "msm_h", "msm_l", "msm_a", "msm_b_g1", "msm_b_g2", "assemble")
+
 
 class Card:
     """Answers until it is lost."""
@@ -39,12 +41,15 @@ class Prover:
         self.track, self.places = f"cuda:{ordinal}", [object(), object()]
         self.attempts: list[int] = []
 
-    def synthesize(self, place: object, *_: Any) -> None:
-        self.card.synchronize()
+    def synthesize(self, place: object, *rest: Any) -> None:
+        with rest[-1].phase("witness"):
+            self.card.synchronize()
 
     def prove(self, place: object, k: int, s: int, timer: Timer, step: Any) -> tuple[int, bool]:
         self.attempts.append(k)
-        time.sleep(0.001)
+        for name in PHASES:
+            with timer.phase(name):
+                time.sleep(0.0001)
         self.card.synchronize()
         mode = self.mode
         if isinstance(mode, float):
@@ -114,6 +119,18 @@ def test_an_error_names_card_phase_and_partition() -> None:
     with pytest.raises(InternalError) as false:
         prove(cards_of("wrong"), 1)
     assert false.value.where == "cuda:0" and str(false.value.hint).startswith("use another card, or --device cpu")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_every_phase_is_there_however_many_cards_prove(count: int) -> None:
+    timer = Timer()
+    prove(cards_of(*count * ["ok"]), timer=timer)
+    timer.stop()
+    totals, beside = timer.totals(), timer.side_by_side()
+    assert {*PHASES, "witness", "verify"} <= set(totals)
+    assert set(beside) >= {"witness", "verify"} | (set(PHASES) if count > 1 else set())
+    assert sum(totals.values()) - sum(beside.values()) == pytest.approx(timer.root.seconds, abs=1e-4)
+    assert all(not name[0].isspace() for name in timer.table().splitlines() if name.split()[0] in totals)
 
 
 def test_after_the_last_card_nothing_is_tried() -> None:

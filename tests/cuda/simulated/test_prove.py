@@ -28,7 +28,7 @@ from cuzk.msm.cuda_scratch import DevicePoints
 from cuzk.msm.rows import rows_from_mont
 from cuzk.progress import Progress
 from tests.conftest import VECTORS
-from tests.test_end_to_end import CIRCUITS, run
+from tests.test_end_to_end import CIRCUITS, STEPS, run
 
 
 def read(address: int, shape: Any, dtype: Any) -> np.ndarray:
@@ -83,7 +83,7 @@ def nothing_is_left() -> Iterator[None]:
 def parameters(name: str, folder: Path) -> Path:
     """The circuit's file; its parameters are in the folder then."""
     source = VECTORS / "groth16" / name / "circuit.json"
-    run("setup", source, "-o", folder, "--toxic-waste", source)
+    run("setup", source, "-o", folder, "--toxic-waste", source, "--device", "cpu")
     return source
 
 
@@ -106,7 +106,10 @@ def test_small_circuits(name: str, tmp_path: Path) -> None:
         assert got == expected["proof"]
         assert (result["device"], result["verified"], result["retries"]) == ("cuda:0", True, 0)
         steps = {"check", "ntt_h", "msm_h", "msm_l", "msm_a", "msm_b_g1", "msm_b_g2"}
-        assert set(result["device_phases"]) == steps and steps < set(result["phases"])
+        assert set(result["device_phases"]) == steps and steps | set(STEPS) < set(result["phases"])
+        assert "verify" in result["side_by_side"]
+        seconds = sum(result["phases"].values()) - sum(result["side_by_side"].values())
+        assert seconds == pytest.approx(result["seconds"], abs=2e-3)
         (card,) = result["cards"]
         assert card["device"] == "cuda:0" and 0 < card["taken"] <= card["predicted"] <= card["free_memory"]
 
