@@ -149,7 +149,7 @@ class Checks(device_check_prove.Checks):
         settings = variants.apply(Settings(), self.options.opt, variants.PROOF, device="cuda:0")
         (self.card,) = choose_cards("cuda:0", progress)
         with self.timed("parameters: from the C1 file to a card that is ready"), Least(self.card) as least:
-            job = read_job(options, settings, timer, progress, on_cards=True)
+            job = read_job(options, settings, timer, progress, card=self.card)
             say(f"logarithms: {timer.totals()}")
             self.sample(job)
             cards = open_cards(job, [self.card], options, settings, timer, progress)

@@ -64,7 +64,7 @@ class Checks(device_check_32gib.Checks):
         self.progress, self.settings, timer = Progress(), Settings(), Timer()
         cards = choose_cards(DEVICES, self.progress)
         with self.timed("from the C1 file to two cards that are ready"):
-            self.job = read_job(options, self.settings, timer, self.progress, on_cards=True)
+            self.job = read_job(options, self.settings, timer, self.progress, card=cards[0])
             if self.options.circuit:
                 self.job.partitions = list(range(TOY_PARTITIONS))
             self.cards = open_cards(self.job, cards, options, self.settings, timer, self.progress)

@@ -85,7 +85,7 @@ def proofs(rounds: int, setting: str, quiet: bool) -> dict[str, Any]:
     """All settings of the prover on one partition, r and s fixed so that the proofs must be equal."""
     chosen = variants.parse_variants(setting, DEFAULTS, variants.PROOF)
     options = prove.Options(C1, Path(os.devnull), params="dev")
-    job = prove.read_job(options, Settings(), Timer(), Progress(quiet=True), on_cards=False)
+    job = prove.read_job(options, Settings(), Timer(), Progress(quiet=True), card=None)
     seen: set[bytes] = set()
 
     def run(settings: Settings) -> tuple[float, dict[str, float]]:

@@ -13,7 +13,7 @@ from cuzk.bench import measure, process, prove
 from cuzk.bench.known import SECTOR_SIZE
 from cuzk.bench.measure import Request
 from cuzk.formats import c1, c1_resolve
-from cuzk.parameters import policy, resident
+from cuzk.parameters import development, policy
 from cuzk.seal import sector
 
 # Synthesis, transforms, sums, and what a proof takes between them.
@@ -45,7 +45,7 @@ def _rows(request: Request, size: int, folder: Path) -> list[dict[str, Any]]:
     runs = process.warm_runs(arguments, config.cpu_path(), request.runs, first=True)
     data = out.read_bytes()
     same = all(r.answer["proof"] == data.hex() and r.answer["verified"] for r in runs)
-    if size < resident.SMALLEST:
+    if size < development.LARGE:
         key, _ = policy.verifying_key(size, "dev", request.progress)
         shown = prove._check(size, data if same else b"", key, inputs, name)
     else:  # parameters that no file has

@@ -97,7 +97,7 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         parse_bytes(options.device_memory, "--device-memory")
     outputs = {"-o": options.proof_file, "--timings": options.timings, "--trace": options.trace}
     check_outputs(outputs, [options.input_file, options.unsafe_randomness])
-    job = read_job(options, settings, timer, progress, on_cards=bool(cards))
+    job = read_job(options, settings, timer, progress, card=cards[0] if cards else None)
     scalars = scalars_of(options, job.partitions)
     if not cards:
         _check_memory(options, job, settings, on_cards=False)
@@ -162,17 +162,19 @@ def _named(file: Path) -> Iterator[None]:
 
 
 def read_job(
-    options: Options, settings: Settings, timer: Timer, progress: Progress, *, on_cards: bool, held: Job | None = None
+    options: Options, settings: Settings, timer: Timer, progress: Progress, *, card: Any, held: Job | None = None
 ) -> Job:
     """The input file, checked, with its circuit's shape and parameters. With those of `held` a C1 is left to be checked.
+
+    `card`: one of those that prove, which makes development parameters that are not there; None for the CPU.
 
     Raises  UsageError if the file is of another circuit than `held`
     """
 
     def parameters_of(located: policy.Located, shape: Shape) -> policy.Parameters | resident.Resident:
-        if on_cards and resident.wanted(located, shape):
+        if card is not None and resident.wanted(located, shape):
             return resident.make(located, shape, progress, timer, settings.fold_c)
-        return policy.open_checked(located, shape, options.verify_params, progress)
+        return policy.open_checked(located, shape, options.verify_params, progress, card)
 
     if circuit.is_circuit(options.input_file):
         return _circuit_job(options, timer, parameters_of)

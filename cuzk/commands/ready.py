@@ -35,7 +35,7 @@ class Ready:
         if not cards:
             raise DeviceError("no card", expected="a card that works", got=options.device, hint="use --device cuda")
         settings = settings_of(options, cards)
-        job = read_job(options, settings, timer, progress, on_cards=True)
+        job = read_job(options, settings, timer, progress, card=cards[0])
         opened = open_cards(job, cards, options, settings, timer, progress)
         if not opened.provers:
             raise DeviceError("no card has room", where="--device", got=options.device, hint="use --device cuda to see why")
@@ -48,7 +48,7 @@ class Ready:
         Returns proof, cards and their memory, retries, device seconds by phase; the phases are in `timer`
         """
         options = replace(self.options, **changes)
-        job = read_job(options, self.settings, timer, self.progress, on_cards=True, held=self.job)
+        job = read_job(options, self.settings, timer, self.progress, card=self.cards.provers[0].card, held=self.job)
         scalars = scalars_of(options, job.partitions)
         with timer.watching_workers(), _beside(job.check, timer) as begin:
             work = work_of(job, scalars, self.settings, timer, begin)

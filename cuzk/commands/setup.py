@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cuzk.commands.choices import choose_cards, device_names
+from cuzk.device import parse
 from cuzk.errors import UsageError
 from cuzk.formats import circuit, shapes
 from cuzk.parameters import development
@@ -26,14 +27,17 @@ def run(target: str, directory: Path, toxic_waste: Path | None, fresh: bool, dev
     cards = choose_cards(device, progress)
     if len(cards) > 1:
         progress.line(f"{device_names(cards[:1])} makes the points: one card makes them faster than they are written")
+    card = cards[0] if cards else None
     path = Path(target)
     if path.is_file():
         shape, _ = circuit.load(path)
     else:
         shape = shapes.load_or_record(parse_size(target), progress)
     waste = development.choose_waste(shape, toxic_waste, fresh)
-    result = development.write(shape, waste, directory, progress, cards[0] if cards else None)
-    return {**result, "device": device_names(cards[:1])}
+    if card is not None and parse(device).kind == "auto":
+        card = development.able(shape, card, progress)
+    result = development.write(shape, waste, directory, progress, card)
+    return {**result, "device": device_names([] if card is None else [card])}
 
 
 def text(result: dict[str, Any]) -> str:

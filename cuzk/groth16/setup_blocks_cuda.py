@@ -16,10 +16,11 @@ from cuzk import config, signals
 from cuzk.circuits.template import Shape
 from cuzk.cuda import compiler
 from cuzk.curve import encoding
+from cuzk.device import named
 from cuzk.errors import DeviceError, ResourceError
 from cuzk.field.coordinates_cuda import FIELDS
 from cuzk.field.limbs import FR_BYTES, U8, U64
-from cuzk.groth16.crs import POINT_BYTES, VECTORS
+from cuzk.groth16.crs import POINT_BYTES, VECTORS, Lengths
 from cuzk.groth16.logarithms import Logarithms, ToxicWaste
 from cuzk.groth16.setup import GENERATORS, bases, multiples_be, vk_be
 from cuzk.kernels.tree_cuda import point_bytes
@@ -65,6 +66,20 @@ def plan(curve: str, count: int, free: int, multiprocessors: int) -> Plan:
     )
 
 
+def check(lengths: Lengths, card: Any) -> None:
+    """Raise ResourceError unless the card has the memory to make as many points."""
+    for name, curve in VECTORS:
+        _plan_of(card, curve, lengths.vector(name))
+
+
+def _plan_of(card: Any, curve: str, count: int) -> Plan:
+    try:
+        return plan(curve, count, card.free_memory() - _RESERVE, card.multiprocessors)
+    except ResourceError as error:
+        error.where = named(card)
+        raise
+
+
 class _Turn:
     """One of two blocks on their way: scalars and points on the card, points in page-locked memory."""
 
@@ -106,7 +121,7 @@ class CardSetup:
         curve, total, card = _GROUP[name], self.lengths.vector(name), self.card
         if not total:
             return
-        way = plan(curve, total, card.free_memory() - _RESERVE, card.multiprocessors)
+        way = _plan_of(card, curve, total)
         scratch, copying = Scratch(card), card.stream()
         held: list[Any] = []
         try:
@@ -145,7 +160,7 @@ class CardSetup:
         for i in chosen[(be[chosen] != want).any(axis=1)].tolist():
             raise DeviceError(
                 "a card computes wrong points",
-                where=f"{name}[{turn.first + i}], cuda:{self.card.ordinal}, {self.card.name}",
+                where=f"{named(self.card)}, {name}[{turn.first + i}]",
                 expected="the multiple of the generator that the CPU makes",
                 got="another point",
                 hint="use another card, or --device cpu",

@@ -19,14 +19,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cuzk import __version__, config
+from cuzk import __version__, config, device
 from cuzk.circuits.template import Shape
 from cuzk.errors import MalformedInput, ParametersError, ResourceError, UsageError
 from cuzk.files import open_regular, replacing, write_atomically
 from cuzk.formats import srs, toxic_waste
 from cuzk.groth16.crs import VECTORS, Lengths
 from cuzk.groth16.setup import Setup, ToxicWaste, development_tag, development_waste, lengths, memory_need, random_waste
-from cuzk.memory import predicted_peak
+from cuzk.memory import predicted_peak, predicted_peak_beside_cards
 from cuzk.progress import Progress
 from cuzk.r1cs import digest
 from cuzk.seal.sector import BY_SIZE
@@ -38,6 +38,8 @@ PREFIX = "cuzk-dev-"
 CIRCUITS = "circuits"
 SECONDS_A_POINT = {"ifma": 5e-6, "scalar": 13e-6}  # of one thread; a point of G2 counts as three
 MAX_NAME = 100
+# From this sector size on a file takes longer to read than a card takes to make the points.
+LARGE = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,12 @@ def read_sidecar(files: Files) -> dict[str, Any] | None:
     return content
 
 
+def is_large(shape: Shape) -> bool:
+    """Whether cards make the parameters of this circuit for themselves, without a file."""
+    size = shape.facts.get("sector_size")
+    return isinstance(size, int) and size >= LARGE
+
+
 def circuit_digest(shape: Shape) -> str | None:
     """Tells apart explicit circuits of the same name; sector sizes name theirs."""
     return None if "sector_size" in shape.facts else str(digest.digest(shape)["digest"])
@@ -133,8 +141,8 @@ def refuse_too_large(shape: Shape, directory: Path, where: str, memory: int) -> 
     existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     to_prove = where == "--params dev"
     elsewhere = "set CUZK_CACHE_DIR to a directory on" if to_prove else "name with -o a directory on"
-    # Cards that prove make the parameters of a sector size for themselves, without a file. Setup itself takes as much memory.
-    on_cards = f"prove with {'' if to_prove else '--params dev '}--device cuda, " if "sector_size" in shape.facts else ""
+    # Setup itself takes as much memory as making them on the card that proves.
+    on_cards = f"prove with {'' if to_prove else '--params dev '}--device cuda, " if is_large(shape) else ""
     filecoins = "or use Filecoin's parameters (--params DIR)"
     for what, need, have, hint in (
         (
@@ -276,16 +284,24 @@ def _usable(files: Files, wanted: Lengths, digest: str | None) -> bool:
     return files.params.exists() and files.vk.exists()
 
 
-def is_there(shape: Shape) -> bool:
-    """Whether the cache directory has usable files of this circuit."""
-    return _usable(kept(shape), lengths(shape), circuit_digest(shape))
+def able(shape: Shape, card: Any, progress: Progress) -> Any:
+    """The card, if it has the memory to make the points of a circuit; else None, for the CPU, and a line that says so."""
+    from cuzk.groth16 import setup_blocks_cuda
+
+    try:
+        setup_blocks_cuda.check(lengths(shape), card)
+    except ResourceError as error:
+        progress.line(device.unused(f"{device.named(card)} for parameters", error))
+        return None
+    return card
 
 
-def ensure(shape: Shape, progress: Progress) -> Files:
+def ensure(shape: Shape, progress: Progress, card: Any = None) -> Files:
     """The development parameters of a circuit in the cache directory, made when absent, half made or of an older circuit.
 
+    A card, if one is given and has the memory, makes those of a sector size, the same files as the CPU.
     Of two processes the second waits for the first and says so; the lock is the kernel's and dies with its holder.
-    Raises  ResourceError if they cannot be made here
+    Raises  ResourceError if they cannot be made here; DeviceError if the card fails
     """
     files = kept(shape)
     directory = files.params.parent
@@ -295,13 +311,16 @@ def ensure(shape: Shape, progress: Progress) -> Files:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         # Parameters that this machine could make, but not prove with, would be made for nothing.
-        refuse_too_large(shape, directory, "--params dev", max(memory_need(shape), predicted_peak(shape)))
+        prove = predicted_peak(shape) if card is None else predicted_peak_beside_cards(shape)
+        if card is not None:
+            card = able(shape, card, progress) if "sector_size" in shape.facts else None
+        refuse_too_large(shape, directory, "--params dev", max(_memory(shape, card), prove))
         with _only_one(directory / f".{PREFIX}{shape.name}.lock", f"development parameters of {shape.name}", progress):
             if _usable(files, wanted, digest):
                 return files
             _sweep(files)
             progress.line(f"making development parameters of {shape.name}, once; kept in {directory}")
-            write(shape, choose_waste(shape), directory, progress)
+            write(shape, choose_waste(shape), directory, progress, card)
     except ResourceError as error:
         if not error.hint:
             error.hint = "free space, or set CUZK_CACHE_DIR to a directory on a larger disk"

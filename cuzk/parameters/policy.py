@@ -218,8 +218,9 @@ def _absent(size: Sector, directory: Path, names: list[str], missing: str) -> Pa
     )
 
 
-def open_checked(located: Located, shape: Shape, verify_params: str, progress: Progress) -> Parameters:
-    """Open a circuit's parameters and make sure of them. Development parameters are made if they are not there.
+def open_checked(located: Located, shape: Shape, verify_params: str, progress: Progress, card: Any = None) -> Parameters:
+    """Open a circuit's parameters and make sure of them. Development parameters are made if they are not there, on a card if
+    one is given.
 
     `verify_params`: `cached` reads the whole file unless this very file was read before; `full` reads it again and checks that
     every point has order r.
@@ -229,7 +230,7 @@ def open_checked(located: Located, shape: Shape, verify_params: str, progress: P
     if verify_params not in VERIFY:
         raise UsageError("unknown check", where="--verify-params", expected=" | ".join(VERIFY), got=verify_params)
     if located.kind == "development":
-        development.ensure(shape, progress)
+        development.ensure(shape, progress, card)
     if located.accepted_by_chain is False:
         progress.line(f"{development.WARNING}: {located.params}")
     elif located.accepted_by_chain is None:

@@ -24,9 +24,6 @@ from cuzk.timing import Timer
 if TYPE_CHECKING:
     from cuzk.groth16.needs_cuda import Load
 
-# From this sector size on the file would take longer to read than the points take to make.
-SMALLEST = 512 << 20
-
 
 class Resident:
     """Parameters of one circuit without a file: what `policy.Parameters` is to the commands."""
@@ -83,11 +80,8 @@ class Resident:
 
 
 def wanted(located: Located, shape: Shape) -> bool:
-    """Whether a run on cards makes these parameters there: development ones of a large sector, or ones that no file has yet."""
-    size = shape.facts.get("sector_size")
-    if located.kind != "development" or not isinstance(size, int):
-        return False
-    return size >= SMALLEST or not development.is_there(shape)
+    """Whether a run on cards makes these parameters there: development ones of a large sector. Others are kept in a file."""
+    return located.kind == "development" and development.is_large(shape)
 
 
 def make(located: Located, shape: Shape, progress: Progress, timer: Timer, folded: bool) -> Resident:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cuzk.commands import cards as commands
+from cuzk.commands import prove as command
 from cuzk.commands.cards import Board, Cards, Work
 from cuzk.errors import CuzkError, DeviceError, InternalError, ResourceError
 from cuzk.progress import Progress
@@ -193,3 +194,19 @@ def test_both_threads_of_a_card_may_find_it_lost() -> None:
     assert not run._failed(3, DeviceError("an illegal address")) and not run._failed(4, DeviceError("an illegal address"))
     assert cards.working == cards.provers[:1] and board.error is None and board.retries == 0
     assert {board.take("cuda:0"), board.take("cuda:0")} == {3, 4} and board.take("cuda:1") is None
+
+
+def test_results_name_the_cards_that_were_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two cards were asked for, and one partition takes one."""
+    opened, asked = cards_of("ok"), [Card(0), Card(1)]
+    opened.free = lambda: None  # type: ignore[method-assign]
+    work: Any = Work(None, None, None, lambda k: [], {0: (0, 0)}, hints=lambda k: (None, None))  # type: ignore[arg-type]
+    monkeypatch.setattr(command, "open_cards", lambda *_: opened)
+    monkeypatch.setattr(command, "work_of", lambda *_: work)
+    monkeypatch.setattr(command, "_whole", lambda _, proofs: proofs)
+    facts: dict[str, Any] = {}
+    rest: Any = ({}, None, None, Timer(), Progress(quiet=True), facts)
+    assert command._prove_on_cards(None, asked, *rest) == b"\0"  # type: ignore[arg-type]
+    assert facts["device"] == "cuda:0" and len(facts["cards"]) == 1
+    opened.provers.clear()
+    assert command._prove_on_cards(None, asked, *rest) is None, "no card has room"  # type: ignore[arg-type]
