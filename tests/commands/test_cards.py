@@ -10,7 +10,8 @@ import pytest
 
 from cuzk.commands import cards as commands
 from cuzk.commands import prove as command
-from cuzk.commands.cards import Board, Cards, Work
+from cuzk.commands.board import IN_A_ROW, MAX_RETRIES, Board
+from cuzk.commands.cards import Cards, Work
 from cuzk.errors import CuzkError, DeviceError, InternalError, ResourceError
 from cuzk.progress import Progress
 from cuzk.timing import Timer
@@ -99,7 +100,7 @@ def test_a_bad_card_leaves_its_partitions_to_the_good_one(bad: str, first: bool)
     assert (its["proved"], others["proved"], others["moved"]) == (0, 10, [])
     tried = set(cards.provers[1 - good].attempts)  # type: ignore[attr-defined]
     assert tried <= set(its["moved"])
-    assert 0 <= cards.facts["retries"] <= commands.IN_A_ROW + 1 and (bad != "lost" or cards.facts["retries"] == 0)
+    assert 0 <= cards.facts["retries"] <= IN_A_ROW + 1 and (bad != "lost" or cards.facts["retries"] == 0)
     assert len(cards.working) == (1 if bad == "lost" else 2)
 
 
@@ -110,7 +111,7 @@ def test_without_a_good_card_a_partition_is_tried_three_times(bad: str) -> None:
         with pytest.raises(CuzkError) as caught:
             prove(cards)
         attempts = [k for prover in cards.provers for k in prover.attempts]  # type: ignore[attr-defined]
-        assert caught.value.partition is not None and attempts.count(caught.value.partition) == 1 + commands.MAX_RETRIES
+        assert caught.value.partition is not None and attempts.count(caught.value.partition) == 1 + MAX_RETRIES
 
 
 def test_an_error_names_card_phase_and_partition() -> None:
@@ -167,7 +168,7 @@ def test_no_run_hangs_or_gives_anything_wrong() -> None:
         assert all(e.partition is not None and "cuda:" in str(e.where) for e in raised), seed
         tries = [k for prover in cards.provers for k in prover.attempts]  # type: ignore[attr-defined]
         lost = sum(prover.card.lost for prover in cards.provers)
-        assert all(tries.count(k) <= 1 + commands.MAX_RETRIES + lost for k in set(tries)), seed
+        assert all(tries.count(k) <= 1 + MAX_RETRIES + lost for k in set(tries)), seed
 
 
 def test_the_board_gives_a_failed_partition_to_another_card() -> None:
