@@ -16,7 +16,7 @@ TOY = {
     "g2": "3",
     "bits": "6",
     "small": "1,5",
-    "skew": "3",
+    "skew": "4",
     "cpu": "3",
     "pairs": "4",
     "stream": "0",
@@ -47,7 +47,7 @@ def test_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(check["times"] != 2 for check in found["checks"]) == 2 and found["repeat"] == 2  # the first points of each curve
     times = [name for name in found["times_ms"] if name.startswith("g1 MSM 2^4")]
     assert times and found["phases_ms"][times[0]].keys() >= {"digits", "sort", "wave 1", "rows and columns", "bits"}
-    assert "g1 MSM 2^3, one value everywhere, of random" in found["rates"]
+    assert "g1 MSM 2^4, one value everywhere, of random" in found["rates"]
 
 
 def test_a_wrong_sum_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
