@@ -168,7 +168,7 @@ SWITCHES = {
             "Parameters made on a card take C·z into L and h by its values on the coset, or are those of a file (CUDA only).",
             "Of seven transforms a proof four are left.",
             cuda_only=True,
-            unmeasured="takes a card: python scripts/device_check_32gib.py OUT.json, and the same with --opt fold-c=off",
+            unmeasured="takes a card: python scripts/device_measure_variants.py OUT.json --switch fold-c",
         ),
     )
 }

@@ -1,11 +1,13 @@
-"""Compare pinned=on with pinned=off on a card, and write what was measured as JSON.
+"""Compare a switch of cards with its default on a card, and write what was measured as JSON.
 
-Usage: python scripts/device_measure_variants.py OUT.json [--rounds 20] [--size 2KiB] [--partition K]
+Usage: python scripts/device_measure_variants.py OUT.json [--switch pinned|fold-c] [--rounds 20] [--size SIZE] [--partition K]
 
-The switch is about what the CPU synthesizes and a card takes, so both settings have stream-witness=on, with which the CPU does.
-Two sets of points, transforms and scratch are resident on the card, with page-locked host buffers and with others; both prove the
-same C1 by turns. Proofs are timed from the checked C1 to the verified bytes, in process; r and s are the system's, every proof
-is verified. `python scripts/measure_variants.py --take OUT.json` puts the verdict where `cuzk variants` shows it.
+Two sets of points, transforms and scratch are resident on the card, one for each setting; both prove the same C1 by turns. Proofs
+are timed from the checked C1 to the verified bytes, in process; r and s are the system's, every proof is verified.
+`python scripts/measure_variants.py --take OUT.json` puts the verdict where `cuzk variants` shows it.
+
+`pinned` is about what the CPU synthesizes and a card takes, so both its settings have stream-witness=on, with which the CPU does.
+`fold-c` is about parameters made on the card, which those of 512 MiB sectors are and smaller ones are not.
 """
 
 from __future__ import annotations
@@ -23,7 +25,15 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-SETTINGS = {"base": ("stream-witness=on",), "pinned=off": ("stream-witness=on", "pinned=off")}
+# By switch: the sector size to prove, what is measured, and the switches of each setting.
+COMPARED: dict[str, tuple[str, str, dict[str, tuple[str, ...]]]] = {
+    "pinned": (
+        "2KiB",
+        ", synthesis on the CPU",
+        {"base": ("stream-witness=on",), "pinned=off": ("stream-witness=on", "pinned=off")},
+    ),
+    "fold-c": ("512MiB", "", {"base": (), "fold-c=off": ("fold-c=off",)}),
+}
 
 
 def made(size: str, folder: Path) -> Path:
@@ -51,15 +61,16 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     from cuzk.timing import Timer
     from scripts.measure_variants import compared
 
-    names, progress = list(SETTINGS), Progress(quiet=True)
+    size, how, settings = COMPARED[options.switch]
+    size, names, progress = options.size or size, list(settings), Progress(quiet=True)
     times: dict[str, list[float]] = {name: [] for name in names}
     phases: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    input_file, out = made(options.size, folder), folder / "proof.bin"
+    input_file, out = made(size, folder), folder / "proof.bin"
     with ExitStack() as stack:
         ready = {}
-        for name, opts in SETTINGS.items():
+        for name, opts in settings.items():
             if circuit.is_circuit(input_file):  # holds its witness, so that the CPU makes the rows in any case
-                opts = opts[1:]
+                opts = tuple(opt for opt in opts if opt != "stream-witness=on")
             asked = Options(input_file, out, params="dev", device="cuda:0", opts=opts, partition=options.partition)
             ready[name] = Ready.open(asked, Timer(), progress)
             stack.callback(ready[name].free)
@@ -78,7 +89,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     environment = {"card": found["cards"][0]["name"], "host_threads": len(os.sched_getaffinity(0))}
     part = "" if options.partition is None else ", one partition"
     return {
-        "of": f"proof of {options.size}{part} on a card, synthesis on the CPU",
+        "of": f"proof of {size}{part} on a card{how}",
         "environment": environment,
         "noise": noise,
         "variants": compared(names, times, phases),
@@ -91,7 +102,8 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--warmup", type=int, default=2)
-    parser.add_argument("--size", default="2KiB", help="sector size, or an input file")
+    parser.add_argument("--switch", choices=list(COMPARED), default="pinned")
+    parser.add_argument("--size", help="sector size, or an input file")
     parser.add_argument("--partition", type=int, help="one partition alone")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
