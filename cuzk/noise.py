@@ -47,6 +47,11 @@ class Watch:
         self._cpus = _cpus()
         self._before = _read(with_children, self._cpus)
 
+    @property
+    def seconds(self) -> float:
+        """Since it began; 0 where the system does not tell what others do."""
+        return 0.0 if self._before is None else time.perf_counter() - self._before.wall
+
     def report(self) -> dict[str, Any]:
         """CPUs that other processes and the host took on average, whether that is much, and a line that says so.
 

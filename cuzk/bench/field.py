@@ -1,20 +1,19 @@
-"""Products and squares in Fp and Fr on operands in cache: nanoseconds a lane."""
+"""Products and squares in Fp and Fr on operands in cache, in chains whose end shows how long they were: nanoseconds a lane."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cuzk.bench import measure
-from cuzk.bench.measure import Request
+from cuzk.bench.measure import Request, Task
 from cuzk.field import lanes
 from cuzk.field.limbs import U64
 from cuzk.kernels import rates_cpu
 
 ROUNDS = 20_000
-AGAINST = "every product in plain integers"
+AGAINST = "the end of every chain of products, after every timed run, as a power in plain integers"
 _COUNT = rates_cpu.VECTORS * lanes.LANES
 
 
@@ -38,31 +37,45 @@ def _operands(field: str, seed: int) -> list[int]:
     return [0, 1, modulus - 1, *values][:_COUNT]
 
 
-def _row(field: str, name: str, rounds: int, runs: int) -> dict[str, Any]:
-    x, y = _operands(field, 1), _operands(field, 2)
-    a, b, out = _pack(x, field), _pack(y, field), np.zeros(_COUNT * lanes.limb_count(field), np.uint64)
-    mul, sqr = rates_cpu.PRODUCTS[field]
-    task: Callable[[], None] = (lambda: mul(out, a, b, rounds)) if name == "mul" else (lambda: sqr(out, a, rounds))
-    task()
-    modulus, back = lanes.MODULI[field], pow(lanes.radix(field), -1, lanes.MODULI[field])
-    want = [u * v * back % modulus for u, v in zip(x, y if name == "mul" else x, strict=True)]
-    got = [v % modulus for v in _unpack(out, field)]
-    label = f"{field} {name}"
-    shown = measure.result(b"".join(v.to_bytes(48, "little") for v in got), AGAINST, got == want, label)
-    times = measure.times_of(task, runs)
-    row = measure.row(label, times, 1, result=shown)
-    row["ns_per_lane"] = round(row["seconds"]["median"] / rounds / _COUNT * 1e9, 3)
-    row["lanes"] = lanes.LANES
-    return row
+class Products:
+    """Chains a ← a b, or a ← a^2, in all lanes of as many vectors as hide the time of one product.
 
+    A run of so many rounds leaves a b^rounds or a^(2^rounds), less a power of the radix: none can be left out unseen.
+    """
 
-def ns_of_product(runs: int = measure.RUNS, rounds: int = ROUNDS) -> tuple[float, float]:
-    """Nanoseconds of one Fr product by the clock and by CPU time, its result checked."""
-    row = _row("fr", "mul", rounds, runs)
-    return tuple(row[key]["median"] / rounds / _COUNT * 1e9 for key in ("seconds", "cpu_seconds"))
+    def __init__(self, field: str, name: str, rounds: int = ROUNDS) -> None:
+        """Check one run. `name`: mul or sqr. Raises InternalError if its result is wrong."""
+        self.label, self.rounds, self.count = f"{field} {name}", rounds, rounds * _COUNT
+        x, y, modulus = _operands(field, 1), _operands(field, 2), lanes.MODULI[field]
+        self._start, self._by = _pack(x, field), _pack(y, field)
+        self._kernel, self._out = rates_cpu.PRODUCTS[field][0 if name == "mul" else 1], self._start.copy()
+        self.run()
+        back = pow(lanes.radix(field), -1, modulus)
+        if name == "mul":
+            want = [u * pow(v * back, rounds, modulus) % modulus for u, v in zip(x, y, strict=True)]
+        else:  # exponents modulo the order of the group; with a square less, one radix less
+            power = pow(2, rounds, modulus - 1)
+            want = [pow(u * back, power, modulus) * lanes.radix(field) % modulus for u in x]
+        got = [v % modulus for v in _unpack(self._out, field)]
+        self.result = measure.result(b"".join(v.to_bytes(48, "little") for v in got), AGAINST, got == want, self.label)
+        self._end = self._out.copy()
+
+    def run(self) -> None:
+        """All rounds, from where the last run ended."""
+        self._kernel(self._out, self._by, self.rounds)
+
+    def task(self) -> Task:
+        """What is timed, each run from the same start to the same end."""
+        return Task(self.run, 1, lambda: np.copyto(self._out, self._start), self._look)
+
+    def _look(self) -> None:
+        measure.same_again(np.array_equal(self._out, self._end), self.label)
 
 
 def run(request: Request, rounds: int = ROUNDS) -> list[dict[str, Any]]:
-    """Fp and Fr, mul and sqr, one thread."""
-    with measure.on_cpus(1):
-        return [_row(field, name, rounds, request.runs) for field in lanes.MODULI for name in ("mul", "sqr")]
+    """Fp and Fr, mul and sqr, one thread, all in the same rounds."""
+    jobs, rows = [Products(field, name, rounds) for field in lanes.MODULI for name in ("mul", "sqr")], []
+    for job, times in zip(jobs, measure.in_rounds([job.task() for job in jobs], request.runs), strict=True):
+        row = measure.row(job.label, times, 1, result=job.result)
+        rows.append(row | {"ns_per_lane": round(row["seconds"]["median"] / job.count * 1e9, 3), "lanes": lanes.LANES})
+    return rows

@@ -15,14 +15,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cuzk import config, jit, statistics
+from cuzk import config, jit, statistics, workers
 from cuzk.errors import InternalError, UsageError
+from cuzk.noise import Watch
 from cuzk.progress import Progress
 
 RUNS, ROUNDS = 5, 10  # of one way, and comparing several
 _LEAST_SECONDS = 3.0  # that rounds of one task on several numbers of CPUs last,
 _MORE = 4  # unless there are this many times more of them than asked for
 _SIZES = 31
+_STEADY = 0.1  # of the median: a wider spread is pointed out
+_SHORTEST = 0.5  # seconds in which the system's clock ticks tell what others did
+_PIECE = 1 << 26  # bytes that a thread hashes at a time
+
+
+def _nothing() -> None:
+    """What is done before or after a run where nothing has to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +53,43 @@ class Request:
 
 
 class Times(NamedTuple):
-    """Seconds of each run: on the clock, and of all CPUs for this process. The second counts no one else's work."""
+    """Seconds of each run: on the clock, and of all CPUs for this process. The second counts no one else's work.
+
+    `noise`: what others did during the rounds that these runs are of, where that was watched.
+    """
 
     wall: list[float]
     cpu: list[float]
+    noise: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "seconds": statistics.summary(self.wall).as_dict(),
+        """For JSON. `unsteady`: the quartiles are further apart than a tenth of the median."""
+        seconds = statistics.summary(self.wall).as_dict()
+        found = {
+            "seconds": seconds,
             "times": [round(s, 9) for s in self.wall],
             "cpu_seconds": statistics.summary(self.cpu).as_dict(),
+            "unsteady": unsteady(seconds),
         }
+        return found if self.noise is None else found | {"noise": self.noise}
+
+
+def unsteady(seconds: dict[str, Any]) -> bool:
+    """Whether a summary has a wide spread."""
+    return bool(seconds["spread"] > _STEADY * seconds["median"])
+
+
+class Task(NamedTuple):
+    """What is timed on so many CPUs. Off the clock, `before` every run lays out inputs and `after` it looks at the result.
+
+    `only_asked`: it takes no part in the further rounds that short tasks have.
+    """
+
+    run: Callable[[], object]
+    cpus: int
+    before: Callable[[], object] = _nothing
+    after: Callable[[], object] = _nothing
+    only_asked: bool = False
 
 
 def row(name: str, times: Times, threads: int, **facts: Any) -> dict[str, Any]:
@@ -113,49 +146,81 @@ def undisturbed() -> Iterator[None]:
         raise InternalError("code was compiled inside a timing", where=compiled[0], phase="bench")
 
 
-def interleaved(tasks: Sequence[Callable[[], object]], runs: int) -> list[Times]:
+def interleaved(tasks: Sequence[Task], runs: int) -> list[Times]:
     """Times of each task, once a round, in turning order. Every task must have run before."""
     times = [Times([], []) for _ in tasks]
     with undisturbed():
         for order in statistics.orders(len(tasks), runs):
             for i in order:
-                used, began = time.process_time(), time.perf_counter()
-                tasks[i]()
-                times[i].wall.append(time.perf_counter() - began)
-                times[i].cpu.append(time.process_time() - used)
+                tasks[i].before()
+                with on_cpus(tasks[i].cpus):
+                    used, began = time.process_time(), time.perf_counter()
+                    tasks[i].run()
+                    times[i].wall.append(time.perf_counter() - began)
+                    times[i].cpu.append(time.process_time() - used)
+                tasks[i].after()
     return times
 
 
-def times_of(task: Callable[[], object], runs: int) -> Times:
-    """Times of each of `runs` runs. The task must have run before."""
-    return interleaved([task], runs)[0]
+def in_rounds(tasks: Sequence[Task], runs: int) -> list[Times]:
+    """Times of tasks in the same rounds: what slows the machine for a while slows all alike. Short tasks have further rounds.
 
-
-def on_each(
-    task: Callable[[], object], counts: Sequence[int], runs: int, peer: Callable[[], object] | None = None
-) -> list[Times]:
-    """Times of a task on each number of CPUs, then of a peer on one, in the same rounds: what slows the machine for a while slows
-    all alike. Short tasks go on without the peer.
+    Each runs once before, off the clock. Rounds come in order: those that a task with `only_asked` was in are the first.
     """
+    for task in tasks:
+        task.before()
+        with on_cpus(task.cpus):
+            task.run()
+        task.after()
+    watch = Watch()
+    times = interleaved(tasks, runs)
+    going_on = [i for i, task in enumerate(tasks) if not task.only_asked]
+    a_round = sum(sum(times[i].wall) for i in going_on) / runs
+    further = min(_MORE * runs, max(0, math.ceil(_LEAST_SECONDS / max(a_round, 1e-9)) - runs))
+    for i, more in zip(going_on, interleaved([tasks[i] for i in going_on], further), strict=True):
+        times[i].wall.extend(more.wall)
+        times[i].cpu.extend(more.cpu)
+    noise = noise_of(watch)
+    return [t._replace(noise=noise) for t in times]
 
-    def on(count: int, task: Callable[[], object]) -> Callable[[], None]:
-        def limited() -> None:
-            with on_cpus(count):
-                task()
 
-        return limited
+def noise_of(watch: Watch) -> dict[str, Any]:
+    """What others did since the watch began; not known if that is only a few ticks of the system's clock ago."""
+    found = watch.report()
+    if found["others"] is not None and watch.seconds < _SHORTEST:
+        found |= {"busy": None, "line": "too short to tell whether the machine was busy"}
+    return found
 
-    tasks = [on(count, task) for count in counts]
-    peers = [on(1, peer)] if peer is not None else []
-    for each in tasks + peers:
-        each()
-    times = interleaved(tasks + peers, runs)
-    a_round = sum(sum(t.wall) for t in times[: len(tasks)]) / runs
-    further = min(_MORE * runs, max(0, math.ceil(_LEAST_SECONDS / a_round) - runs))
-    for mine, more in zip(times, interleaved(tasks, further), strict=False):
-        mine.wall.extend(more.wall)
-        mine.cpu.extend(more.cpu)
-    return times
+
+def on_each(task: Task, counts: Sequence[int]) -> list[Task]:
+    """The same task on each number of CPUs."""
+    return [task._replace(cpus=count) for count in counts]
+
+
+def times_of(
+    run: Callable[[], object], runs: int, before: Callable[[], object] = _nothing, after: Callable[[], object] = _nothing
+) -> Times:
+    """Times of each of `runs` runs on the CPUs of now. The task must have run before."""
+    watch = Watch()
+    found = interleaved([Task(run, config.thread_count(), before, after)], runs)[0]
+    return found._replace(noise=noise_of(watch))
+
+
+def fingerprint(arrays: Sequence[npt.NDArray[Any]]) -> bytes:
+    """A digest of whole arrays, made by all threads: SHA-256 of the digests of their pieces."""
+    pieces = []
+    for array in arrays:
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        pieces += [(data[i : i + _PIECE].data,) for i in range(0, max(1, len(data)), _PIECE)]
+    return hashlib.sha256(b"".join(workers.run_all(lambda piece: hashlib.sha256(piece).digest(), pieces))).digest()
+
+
+def same_again(holds: bool, name: str) -> None:
+    """Raises  InternalError if a timed run left something else than the run that was checked"""
+    if not holds:
+        raise InternalError(
+            f"{name}: a timed run left another result", expected="that of the run before, which held", phase="bench"
+        )
 
 
 def parse_powers(text: str) -> tuple[int, ...]:

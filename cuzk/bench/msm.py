@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from cuzk.bench import arkworks, measure
 from cuzk.bench.machine import version_of
-from cuzk.bench.measure import Request
+from cuzk.bench.measure import Request, Task, Times
 from cuzk.curve import g1, g2
 from cuzk.errors import InternalError
 from cuzk.field import fr_vector
@@ -21,7 +22,8 @@ from cuzk.spec import curve as spec
 
 SIZES = {"g1": (16, 18, 20, 22), "g2": (16,)}
 PEER_SIZES = {"g1": (16, 18, 20), "g2": (16,)}
-AGAINST = "(Σ k_i s_i) G by cuzk.spec.curve, where the points are k_i G and the products are those of cuzk.field.fr_vector"
+AGAINST = "(Σ k_i s_i) G by cuzk.spec.curve, where the points are k_i G and the products are those of cuzk.field.fr_vector; "
+AGAINST += "every timed run"
 _GENERATORS = {"g1": g1.GENERATOR, "g2": g2.GENERATOR}
 
 
@@ -47,40 +49,66 @@ class Instance:
         """What is timed."""
         self.result = pippenger.msm(self.rows, self.scalars)
 
+    def forget(self) -> None:
+        """No result of an earlier run can pass for that of the next."""
+        self.result = np.zeros(0, np.uint64)
+
+    def holds(self) -> bool:
+        """Whether the last result is right."""
+        return fp_ints(self.result.reshape(-1, 6)) == self.want
+
     def check(self, name: str) -> dict[str, Any]:
         """The digest of the last result."""
-        return measure.result(self.result, AGAINST, fp_ints(self.result.reshape(-1, 6)) == self.want, name)
+        return measure.result(self.result, AGAINST, self.holds(), name)
+
+    def timed(self, name: str) -> Task:
+        """The task with the look at each run."""
+        return Task(self.task, 1, self.forget, lambda: measure.same_again(self.holds(), name))
+
+
+def _peer_task(peer: arkworks.Sum, want: list[int], name: str) -> Task:
+    """The peer on one CPU, in the rounds asked for."""
+
+    def look() -> None:
+        if peer.coordinates() != want:
+            raise InternalError(f"{name}: the peer's result differs", phase="bench")
+
+    return Task(peer.task(), 1, after=look, only_asked=True)
+
+
+def against_peer(mine: Times, theirs: Times) -> dict[str, Any]:
+    """The peer's times and how many times as long they are as ours, over the rounds that both ran in: the first ones."""
+    both = len(theirs.wall)
+    return {
+        "name": arkworks.PACKAGE,
+        "version": version_of(arkworks.PACKAGE),
+        "call": "multiexp_unchecked",
+        "threads": 1,
+        **theirs.as_dict(),
+        "rounds": both,
+        "ratio": round(median(theirs.wall) / median(mine.wall[:both]), 3),
+        "cpu_ratio": round(median(theirs.cpu) / median(mine.cpu[:both]), 3),
+    }
 
 
 def _measure(instance: Instance, name: str, request: Request, peer: arkworks.Sum | None) -> list[dict[str, Any]]:
     shown = []
     for threads in request.cpus():
+        instance.forget()
         with measure.on_cpus(threads):
             instance.task()
         shown.append(instance.check(name))
-    if peer is not None:
-        peer.task()()
-        if peer.coordinates() != instance.want:
-            raise InternalError(f"{name}: the peer's result differs", phase="bench")
-    all_times = measure.on_each(instance.task, request.cpus(), request.runs, peer.task() if peer else None)
+    tasks = measure.on_each(instance.timed(name), request.cpus())
+    tasks += [_peer_task(peer, instance.want, name)] if peer is not None else []
+    all_times = measure.in_rounds(tasks, request.runs)
     rows, n = [], len(instance.scalars)
     for threads, times, result in zip(request.cpus(), all_times, shown, strict=False):
         cut = pippenger.plan(n, threads)
         row = measure.row(name, times, threads, result=result)
-        median = row["seconds"]["median"]
-        row["ns_per_point_and_window"] = round(median / n / cut.windows * 1e9, 2)
+        row["ns_per_point_and_window"] = round(row["seconds"]["median"] / n / cut.windows * 1e9, 2)
         row["window_bits"] = cut.c
         if peer is not None and threads == 1:
-            theirs = all_times[-1].as_dict()
-            row["peer"] = {
-                "name": arkworks.PACKAGE,
-                "version": version_of(arkworks.PACKAGE),
-                "call": "multiexp_unchecked",
-                "threads": 1,
-                **theirs,
-                "ratio": round(theirs["seconds"]["median"] / median, 3),
-                "cpu_ratio": round(theirs["cpu_seconds"]["median"] / row["cpu_seconds"]["median"], 3),
-            }
+            row["peer"] = against_peer(times, all_times[-1])
         rows.append(row)
     return measure.with_speed_up(rows)
 

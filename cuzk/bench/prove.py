@@ -179,7 +179,8 @@ def _compared_rows(
             row |= {"equal_to": same[setting], "equal_words": variants.equal_words(setting, same[setting])}
         if setting != first:
             wall, cpu = (
-                statistics.compare(setting, mine, first, its) for mine, its in zip(times[setting], times[first], strict=True)
+                statistics.compare(setting, mine, first, its)
+                for mine, its in zip(times[setting][:2], times[first][:2], strict=True)
             )
             row |= {"verdict": wall.verdict, "words": wall.words, "difference": wall.as_dict()}
             row |= {"cpu_verdict": cpu.verdict, "cpu_words": f"CPU time of {cpu.words}", "cpu_difference": cpu.as_dict()}

@@ -152,6 +152,9 @@ def line(row: dict[str, Any]) -> str:
     s = row["seconds"]
     head = f"{row['name']}, {row['path']}" + (f", {row['threads']} thread(s)" if "threads" in row else "")
     text = f"{head}: {_time(s['median'])} ({_time(s['min'])} to {_time(s['max'])}, spread {_time(s['spread'])}, n = {s['n']})"
+    text += "; unsteady" if row.get("unsteady") else ""
+    if row.get("noise") and row["noise"]["others"] is not None:
+        text += f"; others took {row['noise']['others']:.2f} and the host {row['noise']['stolen']:.2f} CPUs meanwhile"
     for key, words in WORDS.items():
         if key in row:
             text += f"; {words.format(row[key])}"

@@ -13,7 +13,7 @@ from cuzk.field.limbs import FR_LIMBS
 from cuzk.jit import kernel
 
 LANES = lanes.LANES
-VECTORS = 16  # operand vectors: three arrays of them fit the first-level cache
+VECTORS = 16  # operand vectors, chains side by side: two arrays of them fit the first-level cache
 WORDS = FR_LIMBS * LANES
 
 
@@ -34,26 +34,26 @@ def _exchange(e: Emitter, p: list[Any]) -> None:
 
 
 def _products(field: str) -> tuple[Any, Any]:
-    """Kernels (mul, sqr) of one field: out[v] = a[v] b[v], out[v] = a[v]^2 for VECTORS vectors, `rounds` times.
+    """Kernels (mul, sqr) of one field: a[v] := a[v] b[v], a[v] := a[v]^2 for VECTORS vectors, `rounds` times in place.
 
     Shape   uint64[VECTORS limbs LANES] each, limb j of lane l of a vector at word j LANES + l
-    Range   factors below the modulus; results as the emitter gives products
+    Range   as the emitter gives products
     """
     size = lanes.limb_count(field) * LANES
     mul_op = lanes.operation("rate_mul", field, 3, _mul, inline=True)
     sqr_op = lanes.operation("rate_sqr", field, 2, _sqr, inline=True)
 
     @kernel(variant=field)
-    def mul(out, a, b, rounds):
+    def mul(a, b, rounds):
         for _ in range(rounds):
             for v in range(VECTORS):
-                mul_op(out, v * size, a, v * size, b, v * size)
+                mul_op(a, v * size, a, v * size, b, v * size)
 
     @kernel(variant=field)
-    def sqr(out, a, rounds):
+    def sqr(a, b, rounds):
         for _ in range(rounds):
             for v in range(VECTORS):
-                sqr_op(out, v * size, a, v * size)
+                sqr_op(a, v * size, a, v * size)
 
     return mul, sqr
 

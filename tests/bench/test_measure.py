@@ -17,9 +17,13 @@ from tests.conftest import Draw
 
 def test_times_are_of_the_task_alone_and_in_turning_order() -> None:
     seen: list[int] = []
-    tasks = [lambda: (seen.append(0), time.sleep(0.02)), lambda: seen.append(1)]
+    all_cpus = config.thread_count()
+    tasks = [
+        measure.Task(lambda: (seen.append(0), time.sleep(0.02)), all_cpus, lambda: time.sleep(0.05), lambda: time.sleep(0.05)),
+        measure.Task(lambda: seen.append(1), all_cpus),
+    ]
     slow, quick = measure.interleaved(tasks, 3)
-    assert seen == [0, 1, 1, 0, 0, 1]
+    assert seen == [0, 1, 1, 0, 0, 1] and max(slow.wall) < 0.05, "what is done before and after has no time"
     assert min(slow.wall) >= 0.02 > max(quick.wall)
     assert max(slow.cpu) < 0.02, "sleeping takes no CPU"
     row = measure.row("x", slow, 1, extra=5)
@@ -87,6 +91,41 @@ def test_numbers_of_cpus_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append("task")
         time.sleep(0.005)
 
-    mine, peer = measure.on_each(task, [config.thread_count()], 2, lambda: calls.append("peer"))
+    ours = measure.Task(task, config.thread_count(), lambda: calls.append("before"), lambda: calls.append("after"))
+    other = measure.Task(lambda: calls.append("peer"), config.thread_count(), only_asked=True)
+    mine, peer = measure.in_rounds([ours, other], 2)
     assert len(peer.wall) == 2 < len(mine.wall) == len(mine.cpu) <= 10
-    assert calls[:6] == ["task", "peer", "task", "peer", "peer", "task"] and "peer" not in calls[6:]
+    once = ["before", "task", "after"]
+    assert calls[:12] == [*once, "peer", *once, "peer", "peer", *once] and "peer" not in calls[12:]
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_every_timed_run_is_looked_at(place: str) -> None:
+    results = [1, 1, 1]
+    results[0 if place == "first" else -1] = 2
+    runs = iter(results)
+    found: list[int] = []
+    with pytest.raises(InternalError, match="x: a timed run left another result"):
+        measure.times_of(lambda: found.append(next(runs)), 3, after=lambda: measure.same_again(found[-1] == 1, "x"))
+
+
+def test_rows_say_what_others_did_and_whether_they_are_steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    steady, wide = measure.Times([1.0, 1.01, 1.02], [1.0] * 3), measure.Times([1.0, 1.3, 1.6], [1.0] * 3)
+    assert measure.row("x", steady, 1)["unsteady"] is False and measure.row("x", wide, 1)["unsteady"] is True
+    short = measure.times_of(lambda: None, 2)
+    assert short.noise is not None and short.noise["busy"] is None
+    monkeypatch.setattr(measure, "_SHORTEST", 0.0)
+    row = measure.row("x", measure.times_of(lambda: time.sleep(0.02), 2), 1)
+    assert {"others", "stolen", "busy", "line"} <= set(row["noise"]) or row["noise"]["others"] is None
+
+
+def test_fingerprints_see_every_byte_and_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "_PIECE", 100)
+    array = measure.random_words((64, 4), 1)
+    prints = {measure.fingerprint([array]), measure.fingerprint([array[:0], array])}
+    for place in (0, 12, 13, 255):
+        other = array.copy()
+        other.reshape(-1)[place] ^= np.uint64(1)
+        prints.add(measure.fingerprint([other]))
+    prints |= {measure.fingerprint([array[32:], array[:32]]), measure.fingerprint([np.ascontiguousarray(array[::-1])])}
+    assert len(prints) == 8 and measure.fingerprint([array]) == measure.fingerprint([array.copy()])

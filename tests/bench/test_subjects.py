@@ -11,6 +11,7 @@ from cuzk.bench import setup as bench_setup
 from cuzk.bench.measure import Request
 from cuzk.errors import InternalError
 from cuzk.field import lanes
+from cuzk.field.params import R
 from cuzk.groth16.setup import development_waste
 from cuzk.ntt import Domain
 from cuzk.spec import curve as spec
@@ -30,7 +31,8 @@ def sound(row: dict[str, object], runs: int) -> None:
     assert result["holds"] is True and len(result["sha256"]) == 64 and result["against"]
 
 
-def test_field() -> None:
+def test_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "_LEAST_SECONDS", 0.0)
     rows = field.run(Request(runs=2), rounds=3)
     assert [r["name"] for r in rows] == ["fp mul", "fp sqr", "fr mul", "fr sqr"]
     for row in rows:
@@ -59,6 +61,58 @@ def test_ntt(monkeypatch: pytest.MonkeyPatch) -> None:
             assert row["speed_up"] > 0 and row["load_store_speed_up"] > 0
 
 
+def test_the_parts_of_the_floor_are_of_the_same_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
+    honest = measure.in_rounds
+
+    def watched(tasks: list[measure.Task], runs: int) -> list[measure.Times]:
+        seen.append([task.cpus for task in tasks])
+        return honest(tasks, runs)
+
+    monkeypatch.setattr(measure, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(measure, "in_rounds", watched)
+    ntt.run(Request(runs=1, sizes=(8,)))
+    assert seen == [[*CPUS, *CPUS, 1]]
+
+
+def test_transforms_that_do_nothing_after_the_first_have_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest, calls = Domain.ntt, [0]
+
+    def lazy(self: Domain, values: np.ndarray) -> None:
+        calls[0] += 1
+        if calls[0] <= 4:
+            honest(self, values)
+
+    monkeypatch.setattr(Domain, "ntt", lazy)
+    with pytest.raises(InternalError, match="ntt 2\\^8: a timed run left another result"):
+        ntt.run(Request(runs=3, sizes=(8,), threads=(1,)))
+    assert calls == [5]
+
+
+@pytest.mark.parametrize("field_name", sorted(lanes.MODULI))
+def test_rounds_that_are_left_out_show(field_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mul, sqr = field.rates_cpu.PRODUCTS[field_name]
+    fewer = tuple(lambda a, b, rounds, kernel=kernel: kernel(a, b, rounds - 1) for kernel in (mul, sqr))
+    monkeypatch.setitem(field.rates_cpu.PRODUCTS, field_name, fewer)
+    for name in ("mul", "sqr"):
+        with pytest.raises(InternalError, match=f"{field_name} {name}: the result is wrong"):
+            field.Products(field_name, name, 4)
+
+
+def test_products_of_every_timed_run_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = field.Products("fr", "mul", 3)
+    honest, calls = job._kernel, [0]
+
+    def tired(a: np.ndarray, b: np.ndarray, rounds: int) -> None:
+        calls[0] += 1
+        honest(a, b, rounds if calls[0] < 3 else rounds - 1)
+
+    monkeypatch.setattr(job, "_kernel", tired)
+    with pytest.raises(InternalError, match="fr mul: a timed run left another result"):
+        measure.in_rounds([job.task()], 5)
+    assert calls == [3]
+
+
 @pytest.mark.parametrize("place", [0, 1, 63, 64, 500, 1023])
 def test_the_check_of_transforms_sees_every_value(place: int) -> None:
     values = measure.random_words((1024, 4), 1)
@@ -66,6 +120,29 @@ def test_the_check_of_transforms_sees_every_value(place: int) -> None:
     Domain(10).ntt(after)
     assert ntt.holds(values, after)
     after[place, 0] ^= np.uint64(1)
+    assert not ntt.holds(values, after)
+
+
+def test_the_check_of_transforms_sees_permutations_that_keep_every_64th_value_and_sums_over_residues() -> None:
+    """The middle digit of an index reversed: 64 values and the sums over residues modulo 64 stay as they are."""
+    values = measure.random_words((1 << 14, 4), 5)
+    after = values.copy()
+    Domain(14).ntt(after)
+    digits = after.reshape(64, 4, 64, 4).copy()
+    digits[:, 1:] = digits[:, 1:][:, ::-1]
+    wrong = digits.reshape(-1, 4)
+    assert np.array_equal(wrong[:: 1 << 8], after[:: 1 << 8]) and not np.array_equal(wrong, after)
+    assert measure.class_sums(wrong, 64) == measure.class_sums(after, 64)
+    assert ntt.holds(values, after) and not ntt.holds(values, wrong)
+
+
+def test_a_transform_that_is_not_reduced_is_refused() -> None:
+    values = measure.random_words((256, 4), 5)
+    after = values.copy()
+    Domain(8).ntt(after)
+    small = min(range(256), key=lambda i: int(after[i, 3]))
+    total = sum(int(w) << (64 * j) for j, w in enumerate(after[small])) + R
+    after[small] = [(total >> (64 * j)) & (2**64 - 1) for j in range(4)]
     assert not ntt.holds(values, after)
 
 
@@ -81,6 +158,26 @@ def test_msm_with_its_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(msm.pippenger, "msm", lambda rows, scalars: np.zeros(12 if rows.curve == "g1" else 24, np.uint64))
     with pytest.raises(InternalError, match="the result is wrong"):
         msm.run(Request(runs=1, sizes=(5,)))
+
+
+def test_sums_of_every_timed_run_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest, calls = msm.pippenger.msm, [0]
+
+    def flaky(rows: object, scalars: np.ndarray) -> np.ndarray:
+        calls[0] += 1
+        found = honest(rows, scalars)
+        return found if calls[0] < 4 else np.zeros_like(found)
+
+    monkeypatch.setattr(msm.pippenger, "msm", flaky)
+    with pytest.raises(InternalError, match="msm g1 2\\^5: a timed run left another result"):
+        msm.run(Request(runs=5, sizes=(5,), threads=(1,)))
+    assert calls == [4]
+
+
+def test_the_ratio_to_a_peer_is_of_the_rounds_that_both_ran_in() -> None:
+    mine, theirs = measure.Times([2.0, 2.0, 1.0, 1.0, 1.0], [1.0, 1.0, 4.0, 4.0, 4.0]), measure.Times([10.0, 10.0], [5.0, 5.0])
+    found = msm.against_peer(mine, theirs)
+    assert (found["ratio"], found["cpu_ratio"], found["rounds"]) == (5.0, 5.0, 2)
 
 
 def test_the_expected_sum_is_the_peers(draw: Draw) -> None:

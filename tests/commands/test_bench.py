@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cuzk.bench import known, process, prove
+from cuzk.bench import known, measure, process, prove
 from cuzk.bench.process import Run
 from cuzk.circuits import synthesis
 from cuzk.cli import main
@@ -24,7 +24,8 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
     return int(left.value.code or 0), out, err
 
 
-def test_one_object_with_rows_and_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_object_with_rows_and_the_machine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "_LEAST_SECONDS", 0.0)
     code, out, _ = call(capsys, "ntt", "--size", "2^8", "--runs", "2", "--threads", "1", "--json")
     assert code == 0
     found = json.loads(out)
@@ -32,7 +33,7 @@ def test_one_object_with_rows_and_the_machine(capsys: pytest.CaptureFixture[str]
     assert found["subjects"] == ["ntt"] and found["device"] == "cpu"
     assert [(r["subject"], r["name"], r["threads"], r["seconds"]["n"]) for r in found["rows"]] == [("ntt", "ntt 2^8", 1, 2)]
     assert set(found["machine"]) == {
-        "cpu", "path", "cores", "usable_cores", "memory", "system", "versions", "commit", "load",
+        "cpu", "path", "cores", "usable_cores", "memory", "system", "versions", "commit", "sources", "load",
     }  # fmt: skip
     assert "busy" in found["noise"]["ntt"]["line"] or "quiet" in found["noise"]["ntt"]["line"]
 
