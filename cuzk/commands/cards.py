@@ -126,7 +126,7 @@ class Cards:
         for card in cards:
             if len(planned) == wanted:
                 break
-            with _of_card(card, skip):
+            with timer.phase("prepare"), _of_card(card, skip):
                 free, count = card.free_memory(), card.multiprocessors
                 with _refusing(card, free, limit):
                     making = load.scratch_bytes(count)
@@ -371,15 +371,17 @@ class _Run:
 
     def _failed(self, k: int, error: CuzkError) -> bool:
         """Decide what becomes of a partition whose attempt failed. False if this card can do no more."""
-        if not isinstance(error, DeviceError | InternalError):
+        if not isinstance(error, DeviceError | InternalError | ResourceError):
             self.board.fail(k, error)
             return False
         track = self.prover.track
         if track not in (error.where or ""):
             error.where = f"{track}, {error.where}" if error.where else track
-        if not self._works():
+        works = self._works()
+        if not works:
             with contextlib.suppress(ValueError):  # another thread of this card has
                 self.cards.working.remove(self.prover)
+        if not works or isinstance(error, ResourceError):
             if self.board.leave(track):
                 self.progress.line(f"{track} failed and leaves its partitions to the others: {error.message}")
                 self.board.again(k, track)

@@ -12,7 +12,7 @@ from cuzk.commands import cards as commands
 from cuzk.commands import prove as command
 from cuzk.commands.board import IN_A_ROW, MAX_RETRIES, Board
 from cuzk.commands.cards import Cards, Work
-from cuzk.errors import CuzkError, DeviceError, InternalError, ResourceError
+from cuzk.errors import CuzkError, DeviceError, FalseInput, InternalError, ResourceError
 from cuzk.progress import Progress
 from cuzk.timing import Timer
 
@@ -145,13 +145,26 @@ def test_after_the_last_card_nothing_is_tried() -> None:
     assert caught.value.code == 6 and "cuda:0 Test card" in str(caught.value.where)
 
 
-def test_errors_that_no_other_card_helps_end_the_run() -> None:
+def test_a_card_without_memory_leaves_its_partitions_to_the_others() -> None:
+    for full in (1, 2):
+        cards = cards_of("ok", "ok")
+        for prover in cards.provers[:full]:
+            prover.prove = lambda *_: (_ for _ in ()).throw(ResourceError("the card is out of memory"))  # type: ignore[method-assign]
+        if full == 1:
+            assert prove(cards) == bytes(range(10)) and cards.facts["cards"][1]["proved"] == 10
+        else:
+            with pytest.raises(ResourceError) as caught:
+                prove(cards)
+            assert caught.value.where in ("cuda:0", "cuda:1") and caught.value.partition is not None
+        assert cards.facts["retries"] == 0 and len(cards.working) == 2
+
+
+def test_a_false_input_ends_the_run() -> None:
     cards = cards_of("ok", "ok")
-    for prover in cards.provers:
-        prover.prove = lambda *_: (_ for _ in ()).throw(ResourceError("the card is out of memory"))  # type: ignore[method-assign]
-    with pytest.raises(ResourceError):
+    cards.provers[0].prove = lambda *_: (_ for _ in ()).throw(FalseInput("a path"))  # type: ignore[method-assign]
+    with pytest.raises(FalseInput) as caught:
         prove(cards)
-    assert cards.facts["retries"] == 0
+    assert caught.value.where is None and cards.facts["retries"] == 0
 
 
 def test_no_run_hangs_or_gives_anything_wrong() -> None:
