@@ -71,7 +71,7 @@ class Setups(Checks):
 
     def large(self, target: str) -> None:
         """A file too large for the CPU to make beside it."""
-        from cuzk.bench.cuda_setup import sums_hold
+        from cuzk.bench.sampled_points import sums_hold
         from cuzk.circuits.params import parse_size
         from cuzk.formats import circuit, shapes
         from cuzk.groth16.logarithms import development_waste, lengths

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +14,20 @@ from cuzk import config
 from cuzk.bench.machine import ROOT
 from cuzk.bench.measure import Times
 from cuzk.errors import InternalError
+
+# Starts a program and waits for it, in a process of its own that is small: a program's peak memory counts what the process that
+# started it held before, so that one started from here would have at least this process's peak.
+_STARTER = """
+import os, sys, time
+out = int(sys.argv[1])
+os.set_inheritable(out, False)
+began = time.perf_counter()
+child = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(child, 0)
+seconds = time.perf_counter() - began
+facts = seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, os.waitstatus_to_exitcode(status)
+os.write(out, " ".join(map(repr, facts)).encode())
+"""
 
 
 class Run(NamedTuple):
@@ -53,31 +66,31 @@ def cuzk(arguments: list[str], path: str) -> Run:
     environment = {**os.environ, "CUZK_CPU": path, "CUZK_TIMING": "0"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     before = _cached()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        began = time.perf_counter()
-        child = subprocess.Popen(
-            [sys.executable, "-m", "cuzk", *arguments, "--json"],
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as facts:
+        program = [sys.executable, "-m", "cuzk", *arguments, "--json"]
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _STARTER, str(facts.fileno()), *program],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
             env=environment,
+            pass_fds=[facts.fileno()],
+            check=True,
         )
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = time.perf_counter() - began
-        child.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        err.seek(0)
-        said, complained = out.read(), err.read()
-    if child.returncode != 0:
+        for file in (out, err, facts):
+            file.seek(0)
+        said, complained, numbers = out.read(), err.read(), facts.read().split()
+    seconds, used, resident, code = float(numbers[0]), float(numbers[1]), int(numbers[2]), int(numbers[3])
+    if code != 0:
         text = (said or complained).decode(errors="replace")[:600]
-        raise InternalError(f"cuzk {arguments[0]} failed with code {child.returncode}", got=text, phase="bench")
-    peak = usage.ru_maxrss if sys.platform == "darwin" else usage.ru_maxrss << 10
-    return Run(seconds, usage.ru_utime + usage.ru_stime, peak, json.loads(said), _cached() == before)
+        raise InternalError(f"cuzk {arguments[0]} failed with code {code}", got=text, phase="bench")
+    peak = resident if sys.platform == "darwin" else resident << 10
+    return Run(seconds, used, peak, json.loads(said), _cached() == before)
 
 
-def times(runs: list[Run]) -> Times:
-    """Their times."""
-    return Times([r.seconds for r in runs], [r.cpu_seconds for r in runs])
+def times(runs: list[Run], noise: dict[str, Any] | None = None) -> Times:
+    """Their times, and what others did meanwhile."""
+    return Times([r.seconds for r in runs], [r.cpu_seconds for r in runs], noise)
 
 
 def warm_runs(arguments: list[str], path: str, runs: int, first: bool) -> list[Run]:

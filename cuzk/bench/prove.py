@@ -20,6 +20,7 @@ from cuzk.formats import c1, c1_resolve, vk
 from cuzk.groth16.keys import VerifyingKey
 from cuzk.groth16.proof import PROOF_BYTES, Proof
 from cuzk.groth16.verify import verify
+from cuzk.noise import Watch
 from cuzk.parameters import policy
 from cuzk.progress import Progress
 from cuzk.seal import sector
@@ -58,17 +59,21 @@ def _check(size: int, data: bytes, key: VerifyingKey, inputs: list[list[int]], n
     return measure.result(data, SPEC, all(_spec_holds(key, p, x) for p, x in zip(parts, inputs, strict=True)), name)
 
 
-def _rows(name: str, path: str, runs: list[Run], shown: dict[str, Any]) -> list[dict[str, Any]]:
+def _rows(
+    name: str, path: str, runs: list[Run], shown: dict[str, Any], noise: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
     """A proof time and the time before first work."""
     threads = config.thread_count()
-    whole = measure.row(name, process.times(runs), threads, result=shown)
+    whole = measure.row(name, process.times(runs, noise), threads, result=shown)
     phases = {phase: [r.answer["phases"].get(phase, 0.0) for r in runs] for phase in runs[0].answer["phases"]}
     whole |= {"path": path, "peak_memory": max(r.peak_memory for r in runs)}
     whole["phases"] = {phase: round(median(times), 4) for phase, times in phases.items()}
     # The process's own clock starts at its first line; what came before and what came after it counts as start-up too.
     before = [r.seconds - r.answer["seconds"] + r.answer["phases"]["start"] for r in runs]
     start = {"name": f"{name}: before first work", "threads": threads, "path": path, "result": shown}
-    start |= {"seconds": summary(before).as_dict(), "times": before, "phase_start": whole["phases"]["start"]}
+    seconds = summary(before).as_dict()
+    start |= {"seconds": seconds, "times": before, "phase_start": whole["phases"]["start"]}
+    start |= {"unsteady": measure.unsteady(seconds)} | ({} if noise is None else {"noise": noise})
     return [whole, start]
 
 
@@ -80,7 +85,11 @@ def _verification(key: VerifyingKey, data: bytes, inputs: list[int], runs: int) 
 
     verdicts = once(inputs), once([(inputs[0] + 1) % R, *inputs[1:]])
     shown = measure.result(bytes(verdicts), VERDICTS, verdicts == (True, False), "verify")
-    return measure.row("verify one proof", measure.times_of(lambda: once(inputs), runs), config.thread_count(), result=shown)
+    said: list[bool] = []
+    times = measure.times_of(
+        lambda: said.append(once(inputs)), runs, said.clear, lambda: measure.same_again(said == [True], "verify one proof")
+    )
+    return measure.row("verify one proof", times, config.thread_count(), result=shown)
 
 
 def _input_file(size: int, folder: Path) -> Path:
@@ -196,11 +205,13 @@ def _on_paths(
     data, key = b"", None
     for path in process.paths():
         request.progress.line(f"{name}, {path}: {request.runs} processes and one before them")
+        watch = Watch(with_children=True)
         runs = process.warm_runs(arguments, path, request.runs, first=True)
+        noise = measure.noise_of(watch)
         data = out.read_bytes()
         key, _ = policy.verifying_key(size, "dev", request.progress)
         same = all(r.answer["proof"] == data.hex() and r.answer["verified"] for r in runs)
         shown = _check(size, data if same else b"", key, inputs, name)
-        rows += _rows(name, path, runs, shown)
+        rows += _rows(name, path, runs, shown, noise)
     assert key is not None
     return [*rows, _verification(key, data[:PROOF_BYTES], inputs[0], 4 * request.runs)]

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from cuzk import config
-from cuzk.bench import arkworks, field, known, machine, measure, msm, ntt, process
+from cuzk.bench import arkworks, field, known, machine, measure, msm, ntt, process, sampled_points, sampled_rows, synth
 from cuzk.bench import setup as bench_setup
 from cuzk.bench.measure import Request
+from cuzk.circuits.synthesis import Buffers, Synthesis
+from cuzk.circuits.template import Shape, Witness
 from cuzk.errors import InternalError
 from cuzk.field import lanes
+from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
-from cuzk.groth16.setup import development_waste
+from cuzk.formats import circuit, srs, toxic_waste
+from cuzk.groth16.logarithms import Logarithms, development_waste
 from cuzk.ntt import Domain
-from cuzk.spec import curve as spec
-from cuzk.spec import encoding
+from cuzk.r1cs import evaluation
+from cuzk.spec import r1cs
+from cuzk.spec.field import Fr
 from tests import points as given
+from tests.circuits.naive import random_shape
 from tests.conftest import VECTORS, Draw
+from tests.r1cs.test_evaluation import any_witness
 
 KEYS = {"name", "threads", "path", "seconds", "times", "cpu_seconds", "result"}
 CPUS = sorted({1, config.thread_count()})
@@ -201,12 +211,115 @@ def test_known_digests_are_those_of_the_vectors() -> None:
     assert (stated["params_sha256"], stated["vk_sha256"]) == (setup["params_sha256"], setup["vk_sha256"])
 
 
-def test_the_check_of_keys_by_the_specification() -> None:
-    waste = development_waste("1KiB")
-    points = [(spec.G1, waste.alpha), (spec.G1, waste.beta), (spec.G2, waste.beta)]
-    key = b"".join(encoding.to_uncompressed(c, c.mul(c.generator, k)) for c, k in points) + b"rest"
-    assert bench_setup._spec_holds(key, "1KiB")
-    assert not bench_setup._spec_holds(key, "2KiB")
+CUBIC = VECTORS / "groth16" / "cubic"
+
+
+def test_points_of_a_file_are_sampled(tmp_path: Path) -> None:
+    """Points exchanged, a fixed point of the key exchanged, other waste: each is seen."""
+    (shape, _), waste = circuit.load(CUBIC / "circuit.json"), toxic_waste.read(CUBIC / "circuit.json")
+    of, data = Logarithms(shape, waste), (CUBIC / "cubic.params").read_bytes()
+    file = srs.ParamsFile(CUBIC / "cubic.params", of.lengths, shape.name)
+    assert sampled_points.samples_hold(of, file) and sampled_points.head_holds(data, waste)
+    assert not sampled_points.head_holds(data, development_waste("cubic"))
+    assert not sampled_points.samples_hold(Logarithms(shape, development_waste("cubic")), file)
+    for name in ("ic", "h", "l", "a", "b_g1", "b_g2"):
+        points = file.vector_be(name)
+        start = points.__array_interface__["data"][0] - file.data.__array_interface__["data"][0]
+        size, moved = points.shape[1], bytearray(data)
+        moved[start : start + 2 * size] = data[start + size : start + 2 * size] + data[start : start + size]
+        path = tmp_path / f"{name}.params"
+        path.write_bytes(moved)
+        assert not sampled_points.samples_hold(of, srs.ParamsFile(path, of.lengths, shape.name)), name
+
+
+def setup_run(folder: Path, **said: str) -> process.Run:
+    return process.Run(
+        1.0, 1.0, 1, {part: {"file": f"x.{part}", "sha256": said.get(part, bench_setup._digest(folder / f"x.{part}"))}
+        for part in ("params", "vk")}, True,
+    )  # fmt: skip
+
+
+def test_setups_of_other_sizes_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shape, _), waste = circuit.load(CUBIC / "circuit.json"), toxic_waste.read(CUBIC / "circuit.json")
+    monkeypatch.setattr(bench_setup.shapes, "load_or_record", lambda *_: shape)
+    monkeypatch.setattr(bench_setup, "development_waste", lambda _: waste)
+    params, key = (CUBIC / "cubic.params").read_bytes(), (CUBIC / "cubic.vk").read_bytes()
+    (tmp_path / "x.params").write_bytes(params)
+    (tmp_path / "x.vk").write_bytes(key)
+    run = setup_run(tmp_path)
+    assert bench_setup.check(4096, [run, run], tmp_path, "setup", Request())["holds"] is True
+    with pytest.raises(InternalError, match="other files than the last"):
+        bench_setup.check(4096, [setup_run(tmp_path, params="00" * 32), run], tmp_path, "setup", Request())
+    garbage = bytearray(params)
+    garbage[-192:] = params[-384:-192]  # twice the same point of b_g2
+    (tmp_path / "x.params").write_bytes(garbage)
+    with pytest.raises(InternalError, match="other files than the last"):
+        bench_setup.check(4096, [run], tmp_path, "setup", Request())
+    with pytest.raises(InternalError, match="the result is wrong"):
+        bench_setup.check(4096, [setup_run(tmp_path)], tmp_path, "setup", Request())
+
+
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_single_rows_are_those_of_the_slow_twin(seed: int) -> None:
+    shape = random_shape(seed)
+    witness, twin = any_witness(shape, seed)
+    inputs, aux = fr_ints(witness.inputs_mont), sampled_rows._Aux(witness)
+    for number, values in enumerate(twin.rows()):
+        assert tuple(r1cs.value(Fr, lc, inputs, aux) for lc in sampled_rows.row(shape, number)) == values, number
+
+
+def test_row_values_that_are_not_the_circuits_are_seen() -> None:
+    shape = random_shape(100)
+    witness, twin = any_witness(shape, 100)
+    rows, public = evaluation.evaluate(shape, witness), twin.inputs[1:]
+    assert sampled_rows.hold(shape, Synthesis(witness, *rows), public, 2000)
+    zeros = [np.zeros_like(x) for x in rows]
+    assert not sampled_rows.hold(shape, Synthesis(witness, *zeros), public, 2000)
+    assert not sampled_rows.hold(shape, Synthesis(witness, *rows), [public[0] + 1, *public[1:]], 2000)
+    for k in range(3):
+        other = [x.copy() for x in rows]
+        other[k][shape.num_rows - 1, 0] ^= np.uint64(1)
+        assert not sampled_rows.hold(shape, Synthesis(witness, *other), public, 2000)
+        other[k][shape.num_rows - 1, 0] ^= np.uint64(1)
+        other[k][shape.num_rows, 0] ^= np.uint64(1)  # a final row
+        assert not sampled_rows.hold(shape, Synthesis(witness, *other), public, 2000)
+
+
+@pytest.mark.parametrize("what", ["zeros", "nothing", "other"])
+def test_every_synthesis_is_looked_at(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape, runs = random_shape(100), [0]
+    witness, twin = any_witness(shape, 100)
+
+    def synthesize(shape: Shape, *rest: object) -> Synthesis:
+        runs[0] += 1
+        into = rest[-1]
+        assert isinstance(into, Buffers)
+        if what == "nothing" and runs[0] > 1:
+            return Synthesis(Witness(*into.values), *into.out)
+        for target, source in zip(into.values, (witness.inputs_mont, witness.bits, witness.elems_mont), strict=True):
+            target[:] = source
+        for target, source in zip(into.out, evaluation.evaluate(shape, witness), strict=True):
+            target[:] = 0 if what == "zeros" else source
+        into.out.c[0, 0] ^= np.uint64(what == "other" and runs[0] == 3)
+        return Synthesis(Witness(*into.values), *into.out)
+
+    monkeypatch.setattr(synth.synthesis, "synthesize", synthesize)
+    monkeypatch.setattr(synth, "hints", lambda *_: (None, None))
+    monkeypatch.setattr(synth, "content_of", lambda _: SimpleNamespace(sector=SimpleNamespace(size=4096)))
+    monkeypatch.setattr(synth.shapes, "load_or_record", lambda *_: shape)
+    monkeypatch.setattr(synth.evaluation, "first_false_row", lambda *_: None)  # most of its rows are false
+    monkeypatch.setattr(synth, "_public_inputs", lambda _: twin.inputs[1:])
+    message = {"zeros": "the result is wrong"}.get(what, "a timed run left another result")
+    with pytest.raises(InternalError, match=message):
+        synth.run(Request(runs=3, sizes=(4096,), threads=(1,)))
+    assert runs == [{"zeros": 1, "nothing": 2, "other": 3}[what]]
+
+
+def test_peak_memory_is_the_childs_own() -> None:
+    before = process.cuzk(["config"], "scalar").peak_memory
+    held = np.ones(400 << 17)  # 400 MiB
+    after = process.cuzk(["config"], "scalar").peak_memory
+    assert after < before + (100 << 20) and held.nbytes == 400 << 20
 
 
 def test_processes_are_cold_until_they_add_nothing(fresh_cache: object, monkeypatch: pytest.MonkeyPatch) -> None:

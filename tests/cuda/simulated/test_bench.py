@@ -22,6 +22,8 @@ from cuzk.bench import (
     cuda_synth,
     known,
     process,
+    sampled_points,
+    setup,
 )
 from cuzk.bench.measure import Request
 from cuzk.bench.process import Run
@@ -155,6 +157,8 @@ def test_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     stated, calls = known.digests(), []
 
+    monkeypatch.setattr(setup, "_digest", lambda path: stated[f"{path.suffix[1:]}_sha256"])
+
     def process_of(arguments: list[str], path: str) -> Run:
         calls.append(arguments)
         files = {part: {"file": f"x.{part}", "sha256": stated[f"{part}_sha256"]} for part in ("params", "vk")}
@@ -171,16 +175,16 @@ def test_setup(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("chunk", [3, 1 << 20])
 def test_sums_of_a_file(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_setup, "CHUNK", chunk)
+    monkeypatch.setattr(sampled_points, "CHUNK", chunk)
     source = VECTORS / "groth16" / "cubic"
     shape, _ = circuit.load(source / "circuit.json")
     waste = toxic_waste.read(source / "circuit.json")
-    assert cuda_setup.sums_hold(shape, waste, source / "cubic.params")
-    assert not cuda_setup.sums_hold(shape, development_waste("cubic"), source / "cubic.params")
+    assert sampled_points.sums_hold(shape, waste, source / "cubic.params")
+    assert not sampled_points.sums_hold(shape, development_waste("cubic"), source / "cubic.params")
     data, moved = bytearray((source / "cubic.params").read_bytes()), tmp_path / "moved.params"
     data[-384:] = data[-192:] + data[-384:-192]  # two points of b_g2, by turns
     moved.write_bytes(data)
-    assert not cuda_setup.sums_hold(shape, waste, moved)
+    assert not sampled_points.sums_hold(shape, waste, moved)
 
 
 @pytest.mark.parametrize(
