@@ -237,7 +237,7 @@ def synth_only(**options: Any) -> None:
 @click.option("--runs", type=click.IntRange(min=1), help="Timed runs of each task.  [default: 5; 10 with --variant]")
 @click.option("--threads", type=click.IntRange(min=1), help="CPUs to use.  [default: one, and all]")
 @click.option("--device", metavar="auto|cpu|cuda[:ids]", default="auto", show_default=True)
-@click.option("--peers", is_flag=True, help="Time arkworks beside our sums of points; needs the bench extra.")
+@click.option("--peers", is_flag=True, help="Time arkworks on one thread beside our sums of points (msm); needs the bench extra.")
 @click.option("--opt", "opts", metavar="NAME=VALUE", multiple=True, help="Switch a named variant: of synth and prove.")
 @click.option("--variant", metavar="SETTING,…", help="Compare settings of prove: base,parallel-b-g2=on,msm-window=one")
 @json_option

@@ -40,16 +40,24 @@ def check_environment() -> None:
 
 
 def cpu_features() -> frozenset[str]:
-    """Feature names of the host CPU as LLVM calls them, e.g. `avx512ifma`."""
+    """Features that code is compiled for, as LLVM calls them, e.g. `avx512ifma`: the host's, less those that Numba leaves out.
+
+    `NUMBA_CPU_FEATURES` names features (`+avx2,-avx512f`); the processor `generic` in `NUMBA_CPU_NAME` has none.
+    """
     from llvmlite import binding
 
-    return frozenset(name for name, on in binding.get_host_cpu_features().items() if on)
+    host = frozenset(name for name, on in binding.get_host_cpu_features().items() if on)
+    wanted = os.environ.get("NUMBA_CPU_FEATURES")
+    if wanted is None and os.environ.get("NUMBA_CPU_NAME", "").lower() == "generic":
+        wanted = ""
+    return host if wanted is None else host & {word.strip()[1:] for word in wanted.split(",") if word.strip().startswith("+")}
 
 
 def cpu_path() -> str:
     """The arithmetic path: `ifma` (AVX-512 IFMA, eight lanes) or `scalar` (64-bit limbs, every host).
 
-    Raises  UsageError if `CUZK_CPU` is no known path, or asks for IFMA where the host lacks it: LLVM would abort the process.
+    Raises  UsageError if `CUZK_CPU` is no known path, or asks for IFMA where the host lacks it or Numba compiles without it: LLVM
+            would abort the process.
     """
     wanted = os.environ.get("CUZK_CPU", "auto").strip().lower() or "auto"
     if wanted not in CPU_PATHS:
@@ -58,12 +66,13 @@ def cpu_path() -> str:
         return "scalar"
     able = {"avx512f", "avx512ifma", "avx512vl", "avx512dq"} <= cpu_features()
     if wanted == "ifma" and not able:
+        chosen = [name for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES") if name in os.environ]
         raise UsageError(
-            "this CPU has no AVX-512 IFMA",
+            "code is compiled for a CPU without AVX-512 IFMA" if chosen else "this CPU has no AVX-512 IFMA",
             where="CUZK_CPU",
             expected="auto or scalar",
             got=wanted,
-            hint="unset CUZK_CPU",
+            hint=f"unset {' and '.join(chosen)}, or CUZK_CPU" if chosen else "unset CUZK_CPU",
         )
     return "ifma" if able else "scalar"
 

@@ -2,9 +2,9 @@
 
 Usage: python scripts/make_performance.py
 
-`cuzk bench SUBJECT --peers --json > docs/measurements/cpu-SUBJECT.json` makes the files of the CPU (with CUZK_CPU=scalar:
-cpu-SUBJECT-scalar.json), the `device_check_*` scripts and `cuzk bench --device cuda` those of a card, which `take_measurement`
-takes in.
+`cuzk bench SUBJECT --json > docs/measurements/cpu-SUBJECT.json` makes the files of the CPU, msm with --peers; a run of its own
+with CUZK_CPU=scalar makes cpu-SUBJECT-scalar.json. Each says its command. The `device_check_*` scripts and
+`cuzk bench --device cuda` make those of a card, which `take_measurement` takes in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from scripts import performance_card
-from scripts.performance_parts import ROOT, link, number, reached, read, table, time
+from scripts.performance_parts import ROOT, SOURCE, link, number, reached, read, table, time
 
 TARGET = ROOT / "docs" / "performance.md"
 
@@ -57,6 +57,8 @@ its machine.
 - Times are wall times: medians of as many runs as stand under *n*; *spread* is the distance of the quartiles.
 - *CPU* is the median of the CPU time that the process took itself, all threads together. Other processes on the same cores
   lengthen the wall time far more than this one.
+- *Others*: CPUs that other processes, and the host, took while the rounds of a row were measured. **Unsteady**: its quartiles
+  are further apart than a tenth of its median.
 - A result counts only if it was compared with something that does not use the measured routine. The last column says with
   what; where it differs, the run fails.
 - Whole processes are warm: compiled code, shape and parameters are there, and the run added nothing to the cache. No code is
@@ -65,18 +67,30 @@ its machine.
 
 
 def machine(found: dict[str, Any]) -> str:
-    """Where a file was measured, and whether the machine was busy."""
+    """By which command and where a file was measured, and whether the machine was busy."""
     m = found["machine"]
     cpu, versions = m["cpu"], ", ".join(f"{name} {version}" for name, version in m["versions"].items())
     memory = f", {m['memory'] / (1 << 30):.0f} GiB" if m["memory"] else ""
-    lines = [
+    lines = [f"By `{found['command']}`:"] if "command" in found else []
+    lines += [
         f"{cpu.get('model', '?')} ({cpu['llvm_name']}), {m['path']} path, {m['usable_cores']} of {m['cores']} cores{memory};"
     ]
     lines.append(f"{versions};")
-    lines.append(f"commit {(m['commit'] or 'unknown')[:12]}. Load {m['load'][0] if m['load'] else '?'} before and")
+    lines.append(f"{commit(m)}. Load {m['load'][0] if m['load'] else '?'} before and")
     lines.append(f"{found['load_after'][0] if found['load_after'] else '?'} after.")
     lines += [f"{noise['line'][0].upper()}{noise['line'][1:]}." for noise in found["noise"].values()]
     return " ".join(lines)
+
+
+def commit(m: dict[str, Any]) -> str:
+    """The commit that was measured, or the digest of its sources where there was no checkout."""
+    return f"commit {m['commit'][:12]}" if m["commit"] else f"no checkout, sources {m['sources'][:12]}"
+
+
+def others(row: dict[str, Any]) -> str:
+    """CPUs that others took during a row."""
+    noise = row.get("noise") or {"others": None}
+    return "" if noise["others"] is None else f"{noise['others']:.2f} + {noise['stolen']:.2f}"
 
 
 def large_synthesis(file: str) -> str:
@@ -110,9 +124,15 @@ def large_synthesis(file: str) -> str:
     )
 
 
+def file_of(target: dict[str, Any]) -> str:
+    """The file of a target: that of the scalar path by itself, or the one that has both paths where there is no other."""
+    name: str = target["file"]
+    return name if (SOURCE / name).exists() else name.replace("-scalar", "")
+
+
 def measured_row(target: dict[str, Any]) -> dict[str, Any] | None:
     """The row that a target is about; the whole file where that is about one task."""
-    found = read(target["file"])
+    found = read(file_of(target))
     if "row" not in target:
         return found  # type: ignore[no-any-return]
     wanted = target["row"].items()
@@ -128,8 +148,10 @@ def chosen(target: dict[str, Any], which: str = "value") -> float | None:
 
 
 def disturbed(target: dict[str, Any]) -> str:
-    """Whether the machine was busy during a target's measurement."""
-    found = read(target["file"])
+    """Whether the machine was busy during a target's row, or where that is not told its whole file."""
+    found, row = read(file_of(target)), measured_row(target)
+    if row is not None and "row" in target and "noise" in row and row["noise"]["busy"] is not None:
+        return "busy" if row["noise"]["busy"] else "quiet"
     several = found["noise"].values() if found and "row" in target else [found["noise"]] if found else []
     states = {noise["busy"] for noise in several}
     return "busy" if True in states else "not known" if None in states else "quiet" if states else ""
@@ -144,7 +166,7 @@ def targets() -> str:
         bounds = [f"{sign} {target[word]} {unit}" for word in ("must", "aim")]
         values = ["" if v is None else f"{number(v)} {unit}" for v in (value, cpu)]
         word = reached(target, value)
-        rows.append((target["what"], *bounds, *values, word, disturbed(target), link(target["file"])))
+        rows.append((target["what"], *bounds, *values, word, disturbed(target), link(file_of(target))))
         if word in ("must", "short"):
             short.append(f"- **{target['what']}** ({word}): {target.get('reason', 'no reason found yet.')}")
     text = "## Targets\n\nReached: the *aim*, what *must* be, or *short* of both. By CPU time: the same from this process's\n"
@@ -208,14 +230,15 @@ def subject(name: str, title: str) -> str:
                     row["path"],
                     str(row["threads"]),
                     time(s["median"]),
-                    time(s["spread"]),
+                    time(s["spread"]) + " **unsteady**" * (s["spread"] > 0.1 * s["median"]),
                     str(s["n"]),
                     cpu,
+                    others(row),
                     facts(row),
                     mark,
                 )
             )
-        text += table(("task", "path", "threads", "median", "spread", "n", "CPU", "", "against"), rows) + "\n\n"
+        text += table(("task", "path", "threads", "median", "spread", "n", "CPU", "others", "", "against"), rows) + "\n\n"
         text += "\n".join(f"{i}. {words[0].upper()}{words[1:]}." for i, words in enumerate(against, 1)) + "\n"
         text += phases(found)
     text += large_synthesis("synthesis-32gib.json") if name == "synth" else ""

@@ -294,3 +294,12 @@ def test_places_that_take_no_file_are_refused_before_any_work(tmp_path: Path) ->
     assert str(refused.value.where).startswith("--timings")
     check_outputs({"--timings": tmp_path / "x.json"}, [])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("variable", [{"NUMBA_CPU_NAME": "generic"}, {"NUMBA_CPU_FEATURES": "+sse2,-avx512f"}], ids=str)
+def test_ifma_is_refused_where_code_is_compiled_without_it(variable: dict[str, str]) -> None:
+    """LLVM would abort the process."""
+    done = run("config", CUZK_CPU="ifma", **variable)
+    assert done.returncode == 2 and "compiled for a CPU without" in done.stderr and next(iter(variable)) in done.stderr
+    done = run("config", "--json", CUZK_CPU="auto", **variable)
+    assert json.loads(done.stdout)["cpu"]["value"] == "scalar"

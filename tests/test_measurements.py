@@ -13,6 +13,7 @@ import pytest
 
 from cuzk.bench import cuda_measure, machine
 from scripts import device_report, make_performance, performance_card, take_measurement
+from tests.conftest import ROOT
 
 CHECK = {"passed": True, "command": "scripts/x.py /root/out/x.json", "checks": [{"what": "taken / predicted, 1/n", "times": 2}]}
 
@@ -154,3 +155,33 @@ def test_kernels_that_changed_since_are_named() -> None:
     name = next(k for k in now if k.endswith("run_chains"))
     text = performance_card.changed_since({"kernels": now | {name: {"registers": 3}, "was": {"registers": 9}}})
     assert f"`run_chains` 3 → {now[name]['registers']}" in text and "`was` 9 → no longer there" in text
+
+
+def test_measurements_of_the_cpu_are_of_commits_in_the_history() -> None:
+    def ran(*arguments: str) -> bool:
+        return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, check=False).returncode == 0
+
+    shallow = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--is-shallow-repository"], capture_output=True, check=False)
+    if not ran("rev-parse", "HEAD") or shallow.stdout.strip() != b"false":
+        pytest.skip("no history here")
+    for path in sorted((ROOT / "docs/measurements").glob("cpu-*.json")):
+        commit = json.loads(path.read_bytes())["machine"]["commit"] or ""
+        assert re.fullmatch("[0-9a-f]{40}", commit), f"{path.name}: measured with files that no commit has: {commit!r}"
+        assert ran("merge-base", "--is-ancestor", commit, "HEAD"), f"{path.name}: commit {commit} is not in the history"
+
+
+def test_sections_of_the_cpu_say_their_command_and_rows_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = {"median": 1.0, "min": 1.0, "max": 1.0, "spread": 0.2, "n": 5}
+    noise = {"others": 0.25, "stolen": 0.03, "busy": True, "line": "the machine was busy"}
+    result = {"against": "the truth", "holds": True}
+    row = {"name": "setup 2KiB", "path": "scalar", "threads": 2, "seconds": seconds, "noise": noise, "result": result}
+    its = {"cpu": {"llvm_name": "znver4"}, "versions": {}, "memory": None, "usable_cores": 2, "cores": 2, "path": "scalar"}
+    its |= {"commit": None, "sources": "ab" * 32, "load": None}
+    found = {"command": "CUZK_CPU=scalar cuzk bench setup --json", "rows": [row], "machine": its, "noise": {}, "load_after": None}
+    monkeypatch.setattr(make_performance, "read", lambda name: found if name.endswith("setup-scalar.json") else None)
+    text = make_performance.subject("setup", "Setup")
+    assert "By `CUZK_CPU=scalar cuzk bench setup --json`:" in text and "no checkout, sources abababababab" in text
+    assert "200 ms **unsteady**" in text and "0.25 + 0.03" in text
+    monkeypatch.setattr(make_performance, "file_of", lambda target: target["file"])
+    target = {"file": "cpu-setup-scalar.json", "row": {"name": "setup 2KiB", "path": "scalar"}, "value": ["seconds", "median"]}
+    assert make_performance.chosen(target) == 1.0 and make_performance.disturbed(target) == "busy"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import shlex
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +23,7 @@ from cuzk.variants import DEFAULTS
 
 SUBJECTS = ("field", "ntt", "msm", "synth", "prove", "setup")
 OF_ELEMENTS, OF_SECTORS = ("ntt", "msm"), ("synth", "prove", "setup")
-WITH_SWITCHES = ("synth", "prove")
+WITH_SWITCHES, WITH_PEER = ("synth", "prove"), ("msm",)
 SMALLEST = {"ntt": 6, "msm": 0}
 
 
@@ -75,6 +77,29 @@ def _check_cards(options: Options) -> None:
             raise UsageError("this is about the CPU", where=flag, got=f"--device {options.device}", hint=f"leave {flag} out")
 
 
+def _check_peers(options: Options) -> None:
+    """Raises  UsageError where no row would have the peer beside it"""
+    if options.subject not in (None, *WITH_PEER):
+        expected = f"cuzk bench {' or '.join(WITH_PEER)}"
+        raise UsageError("this subject has no peer", where="--peers", expected=expected, got=options.subject, hint="leave it out")
+    if options.threads not in (None, 1):
+        hint = "leave --threads out, or give --threads 1"
+        raise UsageError("the peer runs on one thread", where="--threads", expected="1", got=options.threads, hint=hint)
+
+
+def command(options: Options) -> str:
+    """The line that asks for this again, with the arithmetic path if the environment chooses it."""
+    words = ["cuzk", "bench", *filter(None, [options.subject])]
+    for flag, value in (("--size", options.size), ("--runs", options.runs), ("--threads", options.threads)):
+        words += [] if value is None else [flag, str(value)]
+    words += ["--device", options.device] if options.device != "auto" else []
+    words += ["--peers"] * options.peers
+    words += [word for opt in options.opts for word in ("--opt", opt)]
+    words += [] if options.variant is None else ["--variant", options.variant]
+    path = os.environ.get("CUZK_CPU", "").strip()
+    return f"CUZK_CPU={path} " * bool(path) + shlex.join([*words, *["--json"] * options.as_json])
+
+
 def run(options: Options) -> dict[str, Any]:
     """Measure one subject, or all. `auto` is the CPU here.
 
@@ -90,6 +115,7 @@ def run(options: Options) -> dict[str, Any]:
         _check_cards(options)
         cards = choose_cards(options.device, progress)
     if options.peers:
+        _check_peers(options)
         arkworks.module()
     request = Request(
         options.runs or (measure.RUNS if options.variant is None else measure.ROUNDS),
@@ -106,6 +132,7 @@ def run(options: Options) -> dict[str, Any]:
     found = machine.describe((arkworks.PACKAGE,) if options.peers else ())
     rows, noise, facts = _measured(subjects, request)
     return {
+        "command": command(options),
         "subjects": list(subjects),
         "rows": rows,
         "machine": found,
@@ -207,6 +234,7 @@ def text(result: dict[str, Any]) -> str:
     lines.append(
         f"{m['cpu'].get('model', '?')} ({m['cpu']['llvm_name']}), {m['path']}, {m['usable_cores']} of {m['cores']} cores"
     )
-    lines.append(f"{versions}, commit {m['commit'] or 'unknown'}; load {m['load']} before, {result['load_after']} after")
+    source = f"commit {m['commit']}" if m["commit"] else f"no checkout, sources {m['sources'][:12]}"
+    lines.append(f"{versions}, {source}; load {m['load']} before, {result['load_after']} after")
     lines += [f"{subject}: {noise['line']}" for subject, noise in result["noise"].items()]
     return "\n".join(lines)

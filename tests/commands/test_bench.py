@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cuzk.bench import known, measure, process, prove
+from cuzk.bench import known, machine, measure, process, prove
 from cuzk.bench.process import Run
 from cuzk.circuits import synthesis
 from cuzk.cli import main
@@ -29,13 +31,35 @@ def test_one_object_with_rows_and_the_machine(capsys: pytest.CaptureFixture[str]
     code, out, _ = call(capsys, "ntt", "--size", "2^8", "--runs", "2", "--threads", "1", "--json")
     assert code == 0
     found = json.loads(out)
-    assert set(found) == {"subjects", "rows", "machine", "load_after", "noise", "device", "seconds", "version"}
+    assert set(found) == {"command", "subjects", "rows", "machine", "load_after", "noise", "device", "seconds", "version"}
     assert found["subjects"] == ["ntt"] and found["device"] == "cpu"
     assert [(r["subject"], r["name"], r["threads"], r["seconds"]["n"]) for r in found["rows"]] == [("ntt", "ntt 2^8", 1, 2)]
     assert set(found["machine"]) == {
         "cpu", "path", "cores", "usable_cores", "memory", "system", "versions", "commit", "sources", "load",
     }  # fmt: skip
     assert "busy" in found["noise"]["ntt"]["line"] or "quiet" in found["noise"]["ntt"]["line"]
+
+
+def test_the_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUZK_CPU", raising=False)
+    assert (
+        bench.command(bench.Options("msm", "2^4", 2, 1, peers=True)) == "cuzk bench msm --size '2^4' --runs 2 --threads 1 --peers"
+    )
+    monkeypatch.setenv("CUZK_CPU", "scalar")
+    options = bench.Options("prove", device="cuda:0", opts=("presize=off",), variant="base,presize=on", as_json=True)
+    words = "--device cuda:0 --opt presize=off --variant base,presize=on --json"
+    assert bench.command(options) == f"CUZK_CPU=scalar cuzk bench prove {words}"
+    assert bench.command(bench.Options()) == "CUZK_CPU=scalar cuzk bench"
+
+
+def test_without_a_checkout_the_digest_of_the_sources_says_what_ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed = tmp_path / "site-packages"
+    shutil.copytree(machine.ROOT / "cuzk" / "bench", installed / "cuzk" / "bench")
+    monkeypatch.setattr(machine, "ROOT", installed)
+    found = machine.describe()
+    assert found["commit"] is None and len(found["sources"]) == 64
+    result = {"rows": [], "machine": found, "load_after": None, "noise": {}}
+    assert f"no checkout, sources {found['sources'][:12]}" in bench.text(result)
 
 
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,6 +81,9 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
         ["ntt", "--size", "2^8", "--threads", "0"],
         ["ntt", "--size", "2^8", "--threads", "4096"],
         ["ntt", "--device", "tpu"],
+        ["field", "--peers"],
+        ["prove", "--peers"],
+        ["msm", "--size", "4", "--threads", "2", "--peers"],
         ["ntt", "--opt", "presize=off"],
         ["synth", "--opt", "msm-window=one"],
         ["synth", "--variant", "base,presize=off"],
