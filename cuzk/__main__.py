@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-_NEW_OBJECTS = 100_000  # imports make half a million that stay; looking through them again and again takes a tenth of a second
+_NEW_OBJECTS = 100_000  # imports make half a million that stay; looking through them again and again takes time
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _end(code: object) -> None:
-    """End the process without taking its modules apart, which takes another tenth of a second."""
+    """End the process without taking its modules apart, which takes time."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -19,7 +19,7 @@ def poseidon(arity: int, preimages_mont: U64, tag: int | None = None, threads: i
 
     Shape   uint64[n, arity, 4] to uint64[n, 4].
     Domain  Montgomery.
-    Cost    16, 25, 41, 55 µs for arity 2, 4, 8, 11 on one core; threads share a batch.
+    Cost    one permutation a preimage; threads share a batch.
     Source  Grassi et al., Poseidon (USENIX Security 2021); argumentcomputer/neptune src/poseidon.rs at v11.0.0.
     Raises  InternalError for an arity without constants or another shape.
     """

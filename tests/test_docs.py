@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+
+import pytest
 
 from cuzk.cli import cli
 from cuzk.errors import EXIT_CODES
 from scripts import make_cli_docs, make_performance
 from tests.conftest import ROOT
 
+# A measured time or rate in prose: such numbers stand in docs/performance.md, made from measurements, and nowhere else.
+_NUMBER = r"(?<![\w.,^–-])\d[\d,.]*(?:\s?(?:–|to|and|,)\s?\d[\d,.]*)*"
+TIMING = re.compile(
+    rf"{_NUMBER}\s(?:ns|ms|µs|ps|s(?![ *^]\S*[=+^])|[GM]i?B/s|G/s)(?![\w^)])"
+    r"|\b(?:some|few|tenth of a) (?:seconds?|minutes?|hours?)\b"
+)
 FORBIDDEN = re.compile(r"\b(TODO|FIXME|XXX)\b")
 
 
@@ -74,3 +84,41 @@ def test_nothing_is_left_open_in_the_code() -> None:
         text = path.read_text()
         assert not FORBIDDEN.search(text), path
         assert "raise NotImplementedError" not in text or path.name == "emit.py", path
+
+
+def prose() -> Iterator[tuple[str, str]]:
+    """Pages without code, and docstrings of the package."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if page.name != "performance.md":
+            yield page.name, re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
+    for path in sorted((ROOT / "cuzk").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                yield str(path.relative_to(ROOT)), ast.get_docstring(node) or ""
+
+
+def test_no_measured_time_stands_outside_the_page_that_is_made_from_measurements() -> None:
+    found = [
+        f"{where}: {text[max(0, m.start() - 40) : m.end() + 20]!r}" for where, text in prose() for m in TIMING.finditer(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "measured"),
+    [
+        ("Cost 16, 25, 41 µs a hash", True),
+        ("it took 15.4 s, at 0.45 to 0.8 GB/s", True),
+        ("0.9 s on one core", True),
+        ("about 3 s at 32 GiB", True),
+        ("takes a tenth of a second", True),
+        ("some minutes", True),
+        ("4.18 G/s against 4.03", True),
+        ("averages over 1, 5 and 15 minutes", False),
+        ("s^2 = 1 + u; x + 3 s C^2, cost 3 S", False),
+        ("a second process waits; bytes a second that threads wrote", False),
+        ("5 400 hashes of 2 KiB, 12.7 GB written, 3 M + 1 S", False),
+    ],
+)
+def test_what_a_measured_time_is(text: str, measured: bool) -> None:
+    assert bool(TIMING.search(text)) is measured

@@ -293,7 +293,7 @@ def check(c1: C1, replica: Replica, progress: Any = None) -> None:
     """Check everything that a C1 claims against the replica's public facts.
 
     Cost    32 GiB: 31 500 Poseidon hashes less those that paths share (17 306 in all), 5 400 SHA-256 of two blocks, 1 980
-            of twenty: 0.9 s on one core
+            of twenty
     Raises  FalseInput with partition, challenge, proof, wanted and computed value for the first claim that fails
     """
     vanilla = c1.vanilla

@@ -143,7 +143,7 @@ def load_or_record(sector_size: int, progress: Progress | None = None) -> Shape:
 
     A line goes to `progress` if a file there is damaged or stale, or if nothing can be kept.
 
-    Cost    0.05 s from the cache, 1 s to record the smallest and 2.5 s the largest
+    Cost    reading one file from the cache, else recording the circuit
     Raises  UsageError if the size is none of the ten
     """
     path, key = cache_path(sector_size), _key(sector_size)

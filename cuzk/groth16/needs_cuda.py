@@ -89,7 +89,7 @@ def _positions(bits: np.ndarray, elems: np.ndarray, inputs: U32, num_inputs: int
 def positions_of(shape: Shape, folded: bool = False) -> dict[str, Positions]:
     """The same from the shape, a stamp's once for all of them.
 
-    Cost    4 bytes a point, and a second at 32 GiB
+    Cost    4 bytes a point
     Spec    positions, with the queries of the shape
     """
     a_aux, b_inputs, b_aux = densities(shape)

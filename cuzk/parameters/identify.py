@@ -30,7 +30,7 @@ def _named_size(path: Path) -> Sector | None:
 def claimed(path: Path) -> tuple[Lengths, str] | None:
     """The lengths that a parameter file must have by its sidecar or its name, and the name of its circuit; None if neither says.
 
-    Cost    recording a circuit once, then 0.1 s (0.4 s for 32 GiB)
+    Cost    recording a circuit once, then counting its densities
     """
     if path.name.startswith(development.PREFIX):
         try:

@@ -67,7 +67,7 @@ def _of_matrix(shape: Shape, name: str) -> tuple[Bools, Bools]:
 def densities(shape: Shape) -> Densities:
     """The density bits of the whole constraint system.
 
-    Cost    about a second and one byte a variable and matrix at 32 GiB
+    Cost    one byte a variable and matrix at 32 GiB
     """
     _, a_aux = _of_matrix(shape, "a")
     b_inputs, b_aux = _of_matrix(shape, "b")

@@ -204,7 +204,7 @@ def digest(shape: Shape, progress: OnProgress | None = None, checkpoint_rows: in
     `checkpoints[k]` is the running digest after (k + 1)·`checkpoint_rows` rows, first 16 hex digits. `progress` is called with
     numbers of rows.
 
-    Cost    about 45 bytes a term through BLAKE2s: 33 GB, a minute, at 32 GiB; below 1 GiB of memory
+    Cost    about 45 bytes a term through BLAKE2s: 33 GB at 32 GiB; below 1 GiB of memory
     Spec    the slow twin in the tests expands rows one by one
     """
     result = counts(shape)

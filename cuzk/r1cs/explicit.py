@@ -58,7 +58,7 @@ def bytes_needed(shape: Shape) -> int:
 def expand(shape: Shape, threads: int | None = None) -> Explicit:
     """All rows of all stamps.
 
-    Cost    some seconds and `bytes_needed(shape)` at 32 GiB
+    Cost    a pass over all terms, and `bytes_needed(shape)`
     """
     first_elem = shape.num_inputs + shape.num_bits
     layout = Layout(np.int64(shape.num_inputs), np.int64(first_elem), fr_mont(from_limbs(shape.coefficients)))

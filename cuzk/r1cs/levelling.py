@@ -61,7 +61,7 @@ class Levelled:
 def level(shape: Shape) -> Levelled | None:
     """The levelled form of a shape; None if a segment is too large for the shared memory of a block.
 
-    Cost    about a second for a PoRep of any size
+    Cost    one pass over the templates, whatever the number of stamps
     """
     packed = pack(shape)
     if packed.scratch_bits > 1 << form.SLOT_BITS or len(packed.tables.forms.coeffs_mont) > 1 << 16:

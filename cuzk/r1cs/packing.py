@@ -60,7 +60,7 @@ _lock = threading.Lock()
 def pack(shape: Shape) -> Packed:
     """The flat form of a shape, made at the first call and kept as long as the shape.
 
-    Cost    about a second and 200 MB for a PoRep of any size.
+    Cost    one pass over the templates, and 200 MB for a PoRep of any size.
     Raises  InternalError if refs, operations or coefficients of a template make no sense.
     """
     with _lock:
