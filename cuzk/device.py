@@ -114,7 +114,7 @@ def unused(what: str, error: CuzkError, verb: str = "is not") -> str:
     """One line about a card that `auto` does without."""
     details = [f"needs {error.expected}"] if error.expected is not None else []
     details += [f"has {error.got}" if details else str(error.got)] if error.got is not None else []
-    return f"{what} {verb} used: {error.message}" + (f": {', '.join(details)}" if details else "")
+    return " ".join(f"{what} {verb} used: {error.message}{': ' if details else ''}{', '.join(details)}".split())
 
 
 def count() -> int:

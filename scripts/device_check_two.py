@@ -139,7 +139,9 @@ class Checks(device_check_32gib.Checks):
                 second.prove, second.card.synchronize = prove, synchronize
             what = "a lost card" if lost else "a failed attempt"
             left = len(self.cards.working)
-            if proof != self.proof or not calls[0] or self.cards.facts["retries"] != retries or left != (1 if lost else 2):
+            told = self.cards.facts["cards"][1]
+            kept = proof == self.proof and calls[0] and self.cards.facts["retries"] == retries and left == (1 if lost else 2)
+            if not kept or told["lost"] is not lost or (lost and not told["moved"]):
                 fail(f"{what}: retries {self.cards.facts['retries']}, {left} cards left, same bytes {proof == self.proof}")
             self.found["times_s"][f"with {what}"] = round(seconds, 4)
             self.passed(f"{what} on the second of two cards: the same bytes in {seconds:.3f} s, {retries} counted as again")

@@ -88,6 +88,7 @@ class Cards:
 
     def __post_init__(self) -> None:
         self.working = list(self.provers)
+        self.lost: set[str] = set()
 
     @classmethod
     def open(
@@ -190,7 +191,7 @@ class Cards:
                 _together(runs, timer)
         for fact, prover, (inward, outward) in zip(self.facts["cards"], self.provers, before, strict=True):
             fact |= {"bytes_in": prover.card.bytes_in - inward, "bytes_out": prover.card.bytes_out - outward}
-            fact |= {"lost": prover not in self.working} | board.facts(prover.track)
+            fact |= {"lost": prover.track in self.lost} | board.facts(prover.track)
             with contextlib.suppress(CuzkError):
                 fact["taken"] = max(fact.get("taken", 0), fact["free_memory"] - prover.card.free_memory())
         self.facts["retries"] = board.retries
@@ -379,6 +380,7 @@ class _Run:
             error.where = f"{track}, {error.where}" if error.where else track
         works = self._works()
         if not works:
+            self.cards.lost.add(track)
             with contextlib.suppress(ValueError):  # another thread of this card has
                 self.cards.working.remove(self.prover)
         if not works or isinstance(error, ResourceError):
