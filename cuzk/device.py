@@ -150,20 +150,25 @@ def facts() -> dict[str, Any]:
 
             version = driver.driver().version()
             out["driver"] = f"CUDA {version // 1000}.{version % 1000 // 10}"
-        for opened in (card(i) for i in range(count())):
-            out["cards"].append(
-                {
-                    "device": f"cuda:{opened.ordinal}",
-                    "name": opened.name,
-                    "uuid": opened.uuid,
-                    "compute_capability": _dotted(opened.capability),
-                    "multiprocessors": opened.multiprocessors,
-                    "memory": opened.total_memory,
-                    "free_memory": opened.free_memory(),
-                }
-            )
+        for ordinal in range(count()):
+            try:
+                out["cards"].append(_facts(card(ordinal)))
+            except CuzkError as error:
+                out.setdefault("problem", error.as_dict())
         if not config.cuda_simulated():
             out["compiler"] = list(_compiler())
     except CuzkError as error:
         out["problem"] = error.as_dict()
     return out
+
+
+def _facts(opened: Any) -> dict[str, Any]:
+    return {
+        "device": f"cuda:{opened.ordinal}",
+        "name": opened.name,
+        "uuid": opened.uuid,
+        "compute_capability": _dotted(opened.capability),
+        "multiprocessors": opened.multiprocessors,
+        "memory": opened.total_memory,
+        "free_memory": opened.free_memory(),
+    }

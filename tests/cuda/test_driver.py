@@ -354,6 +354,10 @@ def test_auto_leaves_out_the_cards_that_cannot_be_used(machine: Library, monkeyp
     assert [c.ordinal for c in device.cards(device.parse("auto"), check, lines.append)] == [0, 4]
     assert [line.split(" is not used: ")[0] for line in lines] == ["cuda:1", "cuda:2", "cuda:3"]
     assert lines[0].endswith("needs compute capability 7.5 or higher, has 6.0") and "out of memory" in lines[1]
+    facts = device.facts()
+    assert [c["device"] for c in facts["cards"]] == ["cuda:0", "cuda:3", "cuda:4"] and facts["problem"][
+        "where"
+    ] == "cuda:1 Test card"
     for ordinal, kind in ((1, DeviceError), (2, ResourceError), (3, DeviceError)):
         with pytest.raises(kind):
             device.cards(device.parse(f"cuda:0,{ordinal}"), check)
