@@ -117,7 +117,7 @@ def test_signed_digits(c: int, draw: Draw) -> None:
     from cuzk.kernels import digits_cuda
 
     windows = -(-255 // c)
-    bias = digits_cuda.bias(c, windows)
+    bias = digits_cuda.bias(0, c, windows)
     for s in [*SCALARS, *(draw.below(1 << 256) for _ in range(20))]:
         arguments = split(s, 8), split(bias, digits_cuda.BIASED)
         found = words(digits_cuda.biased(), *arguments)
