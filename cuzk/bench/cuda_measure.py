@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuzk import config, device, statistics
+from cuzk.bench import measure
 from cuzk.cuda import compiler, offline
 from cuzk.kernels import vector_cuda
 from cuzk.kernels.launch import launch_over
 
+_BESIDE = 1 << 30  # bytes of a card that copies leave alone
 _QUERY = "name,driver_version,uuid,clocks.sm,clocks.mem,clocks.max.sm,temperature.gpu,power.draw,pstate"
 
 
@@ -35,14 +37,23 @@ class Timing(NamedTuple):
 
 
 def timed(
-    card: Any, stream: Any, work: Callable[[], object], runs: int, after: Callable[[], object] = lambda: None, times: int = 1
+    card: Any,
+    stream: Any,
+    work: Callable[[], object],
+    runs: int,
+    after: Callable[[], object] = lambda: None,
+    times: int = 1,
+    before: Callable[[], object] = lambda: None,
+    look: Callable[[], object] = lambda: None,
 ) -> Timing:
     """Time `runs` runs of work(), which queues in a stream, `times` times each, and then after(), which may wait for it.
 
-    The work must have run before: nothing is compiled in a timing.
+    Off the clock, before() lays out inputs and look() looks at the result. The work must have run before: nothing is compiled in
+    a timing.
     """
     found = Timing([], [])
     for _ in range(runs):
+        before()
         stream.synchronize()
         began = time.perf_counter()
         first, last = card.event().record(stream), card.event()
@@ -52,7 +63,66 @@ def timed(
         after()
         found.device.append(last.milliseconds_since(first) / 1e3 / times)
         found.wall.append((time.perf_counter() - began) / times)
+        look()
     return found
+
+
+class Kept:
+    """The first bytes of some buffers as they are now: to lay out again before a run, or to compare with after it.
+
+    Copies are on the card, where it has room to spare, else on the host.
+    """
+
+    def __init__(self, stream: Any, *pieces: tuple[Any, int]) -> None:
+        """Each piece is a buffer and how many of its bytes, a multiple of 4."""
+        self._stream, self._pieces, self._copies = stream, pieces, []
+        stream.synchronize()
+        for buffer, size in pieces:
+            card = buffer.card
+            if size + _BESIDE <= card.free_memory():
+                copy = card.buffer(size)
+                copy.copy_from(buffer, size, stream=stream)
+            else:
+                copy = buffer.read(size // 4, np.uint32)
+            self._copies.append(copy)
+
+    def restore(self) -> None:
+        """The bytes back in the buffers."""
+        for (buffer, size), copy in zip(self._pieces, self._copies, strict=True):
+            if isinstance(copy, np.ndarray):
+                buffer.write(copy, 0, self._stream)
+            else:
+                buffer.copy_from(copy, size, stream=self._stream)
+
+    def spoil(self) -> None:
+        """Other bytes in the buffers: nothing of an earlier run can pass for a result."""
+        for buffer, size in self._pieces:
+            buffer.fill(0xFF, size, stream=self._stream)
+
+    def look(self, name: str) -> None:
+        """Raises  InternalError if the buffers hold other bytes"""
+        self._stream.synchronize()
+        for (buffer, size), copy in zip(self._pieces, self._copies, strict=True):
+            if isinstance(copy, np.ndarray):
+                measure.same_again(np.array_equal(buffer.read(len(copy), np.uint32), copy), name)
+                continue
+            whole, rest = size // 16 * 16, (size % 16) // 4
+            same = not whole or not differences(buffer.card, self._stream, buffer.address, copy.address, size)
+            one, other = (b.read(rest, np.uint32, whole) for b in (buffer, copy))
+            measure.same_again(same and np.array_equal(one, other), name)
+
+    def free(self) -> None:
+        """Give the copies back."""
+        while self._copies:
+            copy = self._copies.pop()
+            if not isinstance(copy, np.ndarray):
+                copy.free()
+
+    def __enter__(self) -> Kept:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free()
 
 
 def row(card: Any, name: str, timing: Timing, **facts: Any) -> dict[str, Any]:

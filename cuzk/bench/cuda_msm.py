@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ BITS, SKEWED, PAIRS = (27,), (22,), 26  # log2: positions of bitmaps, points wit
 OF_CPU = 1 << 20  # points up to which the CPU adds them up as well
 AGAINST = "(Σ (i + 1) a_i) M by one multiplication on the CPU, where the points are (i + 1) M"
 CPU_AGAINST = AGAINST + ", and the same sum by cuzk.msm.pippenger"
-ADDITIONS_AGAINST = "P_a + P_b = (a + b + 2) M, samples multiplied on the CPU"
+ADDITIONS_AGAINST = "P_a + P_b = (a + b + 2) M, samples multiplied on the CPU; after every timed run all sums the same"
 _SAMPLED = 16
 
 
@@ -121,9 +122,12 @@ class Bench:
                 work = lambda s=slots, g=given: trees.add(points.address, s.address, g.address, pairs)  # noqa: E731
                 work()
                 self.scratch.synchronize()
-                got, want = self._sums(slots, pairs, listed)
-                shown = measure.result(got, ADDITIONS_AGAINST, np.array_equal(got, want), name)
-                timing = cuda_measure.timed(self.card, self.scratch.stream, work, self.request.runs)
+                stream, runs = self.scratch.stream, self.request.runs
+                with cuda_measure.Kept(stream, (slots, pairs * points.size)) as made:
+                    got, want = self._sums(slots, pairs, listed)  # reduces coordinates where they stand
+                    shown = measure.result(got, ADDITIONS_AGAINST, np.array_equal(got, want), name)
+                    look = functools.partial(made.look, name)
+                    timing = cuda_measure.timed(self.card, stream, work, runs, before=made.spoil, look=look)
             row = cuda_measure.row(self.card, name, timing, result=shown)
             rows.append(row | {"per_ns": cuda_measure.per_ns(row, pairs)})
         return rows

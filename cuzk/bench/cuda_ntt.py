@@ -10,6 +10,7 @@ import numpy as np
 
 from cuzk import ntt
 from cuzk.bench import cuda_measure, measure
+from cuzk.bench.cuda_measure import Kept
 from cuzk.bench.measure import Request
 from cuzk.field import fr_vector
 from cuzk.field.limbs import FR_BYTES, FR_LIMBS, U64
@@ -20,8 +21,8 @@ from cuzk.ntt_cuda import Domain
 
 KERNELS = ("ntt_cuda", "ntt_radix8_cuda")
 SIZES = (20, 22, 24, 27)
-AGAINST = "the same transform by cuzk.ntt on the CPU, every element"
-QUOTIENT_AGAINST = "the same by cuzk.groth16.quotient on the CPU, every coefficient"
+AGAINST = "the same transform by cuzk.ntt on the CPU, every element; after every timed run the same"
+QUOTIENT_AGAINST = "the same by cuzk.groth16.quotient on the CPU, every coefficient; after every timed run the same"
 _BESIDE = 1 << 30  # bytes left alone on a card
 
 
@@ -51,10 +52,24 @@ class _Measured:
         self.stream.synchronize()
         return np.asarray(self.vectors[0].read((self.m, FR_LIMBS), np.uint64))
 
-    def row(self, name: str, work: Callable[[], object], want: U64, got: U64, against: str) -> dict[str, Any]:
-        """Time some work whose result is known to be right or not."""
-        shown = measure.result(got, against, np.array_equal(got, want), name)
-        timing = cuda_measure.timed(self.card, self.stream, work, self.request.runs)
+    def kept(self, count: int) -> Kept:
+        """The first `count` vectors as they are now."""
+        return Kept(self.stream, *((vector, vector.size) for vector in self.vectors[:count]))
+
+    def row(
+        self, name: str, work: Callable[[], object], inputs: int, read: Callable[[], U64], want: U64, against: str
+    ) -> dict[str, Any]:
+        """Time some work on the first vectors as they are now: each run on the same ones, its result compared.
+
+        `read` reads what one run left, as `want` has it.
+        """
+        with self.kept(inputs) as given:
+            work()
+            with self.kept(1) as made:
+                got = read()
+                shown = measure.result(got, against, np.array_equal(got, want), name)
+                look = functools.partial(made.look, name)
+                timing = cuda_measure.timed(self.card, self.stream, work, self.request.runs, before=given.restore, look=look)
         return cuda_measure.row(self.card, name, timing, result=shown)
 
 
@@ -71,12 +86,15 @@ def _transforms(job: _Measured) -> list[dict[str, Any]]:
         # Coefficients are in bit-reversed order on a card.
         if not inverse:
             on_card.bit_reverse(data, stream)
-        transform.run(data, stream)
-        if inverse:
-            on_card.bit_reverse(data, stream)
         (on_cpu.coset_intt if inverse else on_cpu.coset_ntt)(host)
         what = f"ntt 2^{job.log2_size} {name}, coset" + " and 1/n" * inverse
-        rows.append(job.row(what, functools.partial(transform.run, data, stream), host, job.read(), AGAINST))
+
+        def read(inverse: bool = inverse, on_card: Domain = on_card) -> U64:
+            if inverse:
+                on_card.bit_reverse(data, stream)
+            return job.read()
+
+        rows.append(job.row(what, functools.partial(transform.run, data, stream), 1, read, host, AGAINST))
         del host
         on_card.free()
     return rows
@@ -87,9 +105,6 @@ def _quotients(job: _Measured) -> list[dict[str, Any]]:
     a, b, c = (vector.address for vector in job.vectors)
     quotient, domain = Quotient(job.card, job.log2_size), ntt.Domain(job.log2_size)
     hosts = [measure.random_words((job.m, FR_LIMBS), 8 + k) for k in range(3)]
-    job.fill(*hosts[:2])
-    quotient.product(a, b, job.stream)
-    got = job.read()
     pair = [host.copy() for host in hosts[:2]]
     for values in pair:
         domain.intt(values)
@@ -97,14 +112,17 @@ def _quotients(job: _Measured) -> list[dict[str, Any]]:
     want = fr_vector.mul(pair[0], pair[1])
     del pair
     name = f"h 2^{job.log2_size}, c folded away: four transforms"
-    folded = job.row(name, lambda: quotient.product(a, b, job.stream), want, got, AGAINST)
+    job.fill(*hosts[:2])
+    folded = job.row(name, lambda: quotient.product(a, b, job.stream), 2, job.read, want, AGAINST)
     job.fill(*hosts)
-    quotient.run(a, b, c, job.stream)
-    quotient.domain.bit_reverse(a, job.stream)
-    got = job.read()[:-1]
     want = quotient_cpu.quotient(hosts[0], hosts[1], hosts[2], domain)
     name = f"h 2^{job.log2_size}: seven transforms"
-    whole = job.row(name, lambda: quotient.run(a, b, c, job.stream), want, got, QUOTIENT_AGAINST)
+
+    def read() -> U64:
+        quotient.domain.bit_reverse(a, job.stream)
+        return job.read()[:-1]
+
+    whole = job.row(name, lambda: quotient.run(a, b, c, job.stream), 3, read, want, QUOTIENT_AGAINST)
     quotient.free()
     return [whole, folded]
 

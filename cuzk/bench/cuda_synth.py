@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from cuzk.bench import cuda_measure, measure, synth
+from cuzk.bench.cuda_measure import Kept
 from cuzk.bench.known import SECTOR_SIZE
 from cuzk.bench.measure import Request
 from cuzk.circuits import synthesis
@@ -26,7 +28,7 @@ from cuzk.variants import DEFAULTS
 
 KERNELS = ("program_cuda", "rows_cuda")
 SIZES = (SECTOR_SIZE, 32 << 30)
-AGAINST = "witness and A·z, B·z, C·z by cuzk.circuits.synthesis on the CPU, every value"
+AGAINST = "witness and A·z, B·z, C·z by cuzk.circuits.synthesis on the CPU, every value; after every timed run the same"
 
 
 def same(place: Staged, wanted: Synthesis) -> bool:
@@ -64,10 +66,14 @@ def measured(request: Request, shape: Shape, given: tuple[Hints, Hints], name: s
             stream.synchronize()
             inward = card.bytes_in - before
             shown = _result(place, synthesis.synthesize(shape, prologue, repeated, DEFAULTS, Timer()), name)
-            witness = cuda_measure.timed(
-                card, stream, lambda: synthesizer.witness(prologue, repeated, place, stream), request.runs
-            )
-            rows = cuda_measure.timed(card, stream, lambda: synthesizer.rows(place, stream), request.runs)
+            used = FR_BYTES * shape.groth16_rows
+            with Kept(stream, (place.bits, place.bits.size), (place.values, place.values.size)) as made:
+                look = functools.partial(made.look, f"{name}, witness")
+                work = functools.partial(synthesizer.witness, prologue, repeated, place, stream)
+                witness = cuda_measure.timed(card, stream, work, request.runs, before=made.spoil, look=look)
+            with Kept(stream, *((buffer, used) for buffer in place.rows)) as made:
+                look, work = functools.partial(made.look, f"{name}, rows"), functools.partial(synthesizer.rows, place, stream)
+                rows = cuda_measure.timed(card, stream, work, request.runs, before=made.spoil, look=look)
         finally:
             place.free()
     finally:

@@ -33,8 +33,10 @@ from cuzk.errors import InternalError, UsageError
 from cuzk.field.limbs import from_limbs
 from cuzk.formats import circuit, toxic_waste
 from cuzk.groth16.logarithms import development_waste
+from cuzk.groth16.quotient_cuda import Quotient
 from cuzk.kernels import msm_cuda, ntt_cuda
 from cuzk.msm import cuda_plan, cuda_scratch
+from cuzk.ntt_cuda import Transform
 from cuzk.parameters import policy
 from cuzk.timing import Timer
 from tests.circuits.naive import random_shape
@@ -63,6 +65,62 @@ def check_rows(rows: list[dict[str, Any]]) -> list[str]:
 def test_field() -> None:
     rows = cuda_field.run(request(), rounds=2, blocks=1)
     assert check_rows(rows) == ["fp mul", "fr mul"] and all(row["per_ns"] > 0 for row in rows)
+
+
+class Tired:
+    """A method that does nothing from its third call on; the calls of kernels counted apart by what they are called on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, honest: int) -> None:
+        self.calls, work = 0, getattr(owner, name)
+
+        def tired(*arguments: Any, **more: Any) -> Any:
+            self.calls += 1
+            return work(*arguments, **more) if self.calls <= honest else None
+
+        monkeypatch.setattr(owner, name, tired)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "honest", "run"),
+    [
+        (cuda_field.Products, "run", 2, lambda: cuda_field.run(request(), rounds=2, blocks=1)),
+        (Transform, "run", 2, lambda: cuda_ntt.run(request(6))),
+        (Quotient, "product", 2, lambda: cuda_ntt._quotients(cuda_ntt._Measured(request(), 6))),
+        (Quotient, "run", 2, lambda: cuda_ntt._quotients(cuda_ntt._Measured(request(), 6))),
+        (cuda_scratch.Trees, "add", 1, lambda: cuda_msm.Bench(request()).additions(4, 16)),
+    ],
+)
+def test_work_that_is_left_out_of_a_timed_run_is_seen(
+    owner: Any, name: str, honest: int, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tired = Tired(monkeypatch, owner, name, honest)
+    with pytest.raises(InternalError, match="a timed run left another result"):
+        run()
+    assert tired.calls == honest + 1
+
+
+def test_synthesis_that_is_left_out_of_a_timed_run_is_seen(draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = random_shape(13)
+    Tired(monkeypatch, cuda_synth.Synthesizer, "witness", 1)
+    with pytest.raises(InternalError, match="toy, witness: a timed run left another result"):
+        cuda_synth.measured(request(runs=1), shape, random_hints(shape, draw), "toy")
+
+
+@pytest.mark.parametrize("beside", [0, 1 << 50], ids=["on the card", "on the host"])
+def test_bytes_of_a_card_are_kept_and_compared(beside: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_measure, "_BESIDE", beside)
+    card = device.card(0)
+    data = np.arange(1, 24, dtype=np.uint32)
+    with card.upload(data) as buffer, cuda_measure.Kept(card.stream(), (buffer, data.nbytes)) as kept:
+        kept.look("x")
+        for place in (0, 15, 16, 22):
+            buffer.write(data[:1] + np.uint32(99), 4 * place)
+            with pytest.raises(InternalError, match="x: a timed run left another result"):
+                kept.look("x")
+            kept.restore()
+            kept.look("x")
+        kept.spoil()
+        assert (buffer.read(23, np.uint32) == 0xFFFFFFFF).all()
 
 
 def test_transforms_through_the_command(capsys: pytest.CaptureFixture[str]) -> None:
