@@ -78,7 +78,7 @@ def hold(shape: Shape, found: Synthesis, public: list[int], samples: int = SAMPL
     inputs, aux, n = fr_ints(found.witness.inputs_mont), _Aux(found.witness), shape.num_rows
     if inputs != [1, *(x % R for x in public)]:
         return False
-    chosen = sorted({0, n - 1, *(random.Random(n).randrange(n) for _ in range(samples))})
+    chosen = sorted({0, n - 1, *random.Random(n).choices(range(n), k=samples)})
     values = [_at(x, chosen) for x in (found.a, found.b, found.c)]
     for number, *got in zip(chosen, *values, strict=True):
         if got != [r1cs.value(Fr, lc, inputs, aux) for lc in row(shape, number)]:  # type: ignore[arg-type]

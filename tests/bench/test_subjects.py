@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 
 from cuzk import config
-from cuzk.bench import arkworks, field, known, machine, measure, msm, ntt, process, sampled_points, sampled_rows, synth
+from cuzk.bench import (
+    arkworks,
+    field,
+    known,
+    machine,
+    measure,
+    msm,
+    ntt,
+    process,
+    sampled_columns,
+    sampled_points,
+    sampled_rows,
+    synth,
+)
 from cuzk.bench import setup as bench_setup
 from cuzk.bench.measure import Request
 from cuzk.circuits.synthesis import Buffers, Synthesis
@@ -19,12 +32,15 @@ from cuzk.field import lanes
 from cuzk.field.limbs import fr_ints
 from cuzk.field.params import R
 from cuzk.formats import circuit, srs, toxic_waste
-from cuzk.groth16.logarithms import Logarithms, development_waste
+from cuzk.groth16 import logarithms
+from cuzk.groth16.logarithms import development_waste
 from cuzk.ntt import Domain
 from cuzk.r1cs import evaluation
+from cuzk.spec import ntt as spec_ntt
 from cuzk.spec import r1cs
 from cuzk.spec.field import Fr
 from tests import points as given
+from tests.circuits import expansion
 from tests.circuits.naive import random_shape
 from tests.conftest import VECTORS, Draw
 from tests.r1cs.test_evaluation import any_witness
@@ -217,11 +233,11 @@ CUBIC = VECTORS / "groth16" / "cubic"
 def test_points_of_a_file_are_sampled(tmp_path: Path) -> None:
     """Points exchanged, a fixed point of the key exchanged, other waste: each is seen."""
     (shape, _), waste = circuit.load(CUBIC / "circuit.json"), toxic_waste.read(CUBIC / "circuit.json")
-    of, data = Logarithms(shape, waste), (CUBIC / "cubic.params").read_bytes()
-    file = srs.ParamsFile(CUBIC / "cubic.params", of.lengths, shape.name)
-    assert sampled_points.samples_hold(of, file) and sampled_points.head_holds(data, waste)
+    lengths, data = logarithms.lengths(shape), (CUBIC / "cubic.params").read_bytes()
+    file = srs.ParamsFile(CUBIC / "cubic.params", lengths, shape.name)
+    assert sampled_points.samples_hold(shape, waste, file) and sampled_points.head_holds(data, waste)
     assert not sampled_points.head_holds(data, development_waste("cubic"))
-    assert not sampled_points.samples_hold(Logarithms(shape, development_waste("cubic")), file)
+    assert not sampled_points.samples_hold(shape, development_waste("cubic"), file)
     for name in ("ic", "h", "l", "a", "b_g1", "b_g2"):
         points = file.vector_be(name)
         start = points.__array_interface__["data"][0] - file.data.__array_interface__["data"][0]
@@ -229,7 +245,7 @@ def test_points_of_a_file_are_sampled(tmp_path: Path) -> None:
         moved[start : start + 2 * size] = data[start + size : start + 2 * size] + data[start : start + size]
         path = tmp_path / f"{name}.params"
         path.write_bytes(moved)
-        assert not sampled_points.samples_hold(of, srs.ParamsFile(path, of.lengths, shape.name)), name
+        assert not sampled_points.samples_hold(shape, waste, srs.ParamsFile(path, lengths, shape.name), 40), name
 
 
 def setup_run(folder: Path, **said: str) -> process.Run:
@@ -268,6 +284,22 @@ def test_single_rows_are_those_of_the_slow_twin(seed: int) -> None:
         assert tuple(r1cs.value(Fr, lc, inputs, aux) for lc in sampled_rows.row(shape, number)) == values, number
 
 
+@pytest.mark.parametrize("seed", range(101, 105))
+def test_single_columns_are_those_of_the_slow_twin(seed: int) -> None:
+    """Every variable but ONE, against rows of plain integers."""
+    shape, tau = random_shape(seed), 12345 + seed
+    weights = list(spec_ntt.lagrange_at(Fr, shape.domain_log2, tau))
+    wanted: dict[tuple[str, int], list[int]] = {("I", i): [weights[shape.num_rows + i], 0, 0] for i in range(shape.num_inputs)}
+    for weight, row in zip(weights, expansion.rows(shape), strict=False):
+        for k, lc in enumerate(row):
+            for variable, coefficient in lc.items():
+                wanted.setdefault(variable, [0, 0, 0])[k] += coefficient * weight
+    n = shape.num_inputs
+    for variable in range(1, n + shape.num_aux):
+        name = ("I", variable) if variable < n else ("A", variable - n)
+        assert sampled_columns.columns(shape, variable, tau) == [x % R for x in wanted.get(name, [0, 0, 0])], name
+
+
 def test_row_values_that_are_not_the_circuits_are_seen() -> None:
     shape = random_shape(100)
     witness, twin = any_witness(shape, 100)
@@ -276,6 +308,12 @@ def test_row_values_that_are_not_the_circuits_are_seen() -> None:
     zeros = [np.zeros_like(x) for x in rows]
     assert not sampled_rows.hold(shape, Synthesis(witness, *zeros), public, 2000)
     assert not sampled_rows.hold(shape, Synthesis(witness, *rows), [public[0] + 1, *public[1:]], 2000)
+    seen = 0
+    for number in range(1, 60):  # none of them is looked at in any case
+        other = [x.copy() for x in rows]
+        other[1][number, 0] ^= np.uint64(1)
+        seen += not sampled_rows.hold(shape, Synthesis(witness, *other), public, 60)
+    assert seen > 10, "samples are of many rows"
     for k in range(3):
         other = [x.copy() for x in rows]
         other[k][shape.num_rows - 1, 0] ^= np.uint64(1)
