@@ -31,12 +31,12 @@ SUBJECTS = {
 NOTES = {
     "ntt": """
 The floor of a butterfly is an Fr product on operands in cache, and both elements loaded from memory and stored again, each
-measured in the same run. A pass keeps its block in the cache over ten or eleven layers, so a butterfly can stay below that floor;
-how far it is from the product alone stands beside it.
+measured in the same rounds. A pass keeps its block in the cache over ten or eleven layers, so a butterfly can stay below that
+floor; how far it is from the product alone stands beside it.
 """,
     "msm": """
 Dense random scalars. The points stand in the rows that the routine reads, as the peer's stand in its own objects, before the
-clock starts. The peer runs in the same rounds, by turns, on the same CPU.
+clock starts. The peer runs in the same rounds, by turns, on the same CPU; the ratio is of the rounds that both ran in.
 """,
     "synth": """
 From a C1 in memory to the witness, A·z, B·z and C·z. With arrays *made before* it overwrites touched memory, as in a prover

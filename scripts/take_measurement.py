@@ -104,6 +104,8 @@ def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
             if part[what] != parts[0][what]:
                 refuse(f"files of more than one {what}: {parts[0][what]} and {part[what]}")
     whole = dict(parts[0])
+    if all("command" in part for part in parts):
+        whole["command"] = "; ".join(part["command"] for part in parts)
     for part in parts[1:]:
         for key in ("subjects", "rows"):
             whole[key] = whole[key] + part[key]

@@ -113,7 +113,14 @@ def test_benchmarks_become_one(checkout: Path, monkeypatch: pytest.MonkeyPatch) 
     head, files = git(checkout, "rev-parse", "HEAD"), []
     for k, name in enumerate(("field", "ntt")):
         row = {"name": name, "result": {"holds": True}}
-        found = {"subjects": [name], "rows": [row], "device": "cuda:0", "machine": {"commit": head}, "load_after": [k]}
+        found = {
+            "command": f"cuzk bench {name}",
+            "subjects": [name],
+            "rows": [row],
+            "device": "cuda:0",
+            "machine": {"commit": head},
+            "load_after": [k],
+        }
         found |= {"noise": {name: {}}, "kernels": {f"k.{name}": {}}, "clocks": {"before": k, f"after {name}": k}, "seconds": 1.5}
         files.append(checkout.parent / f"{name}.json")
         files[-1].write_text(json.dumps(found))
@@ -122,7 +129,7 @@ def test_benchmarks_become_one(checkout: Path, monkeypatch: pytest.MonkeyPatch) 
     got = json.loads((checkout / "docs/measurements/both.json").read_text())
     assert got["subjects"] == ["field", "ntt"] == [row["name"] for row in got["rows"]] == list(got["noise"])
     assert got["clocks"] == {"before": 0, "after field": 0, "after ntt": 1} and got["seconds"] == 3 and got["load_after"] == [1]
-    assert got["commit"] == head
+    assert got["commit"] == head and got["command"] == "cuzk bench field; cuzk bench ntt"
     monkeypatch.setattr("sys.argv", ["x", str(files[0]), str(files[0]), "--as", "both.json"])
     files[1].write_text(files[1].read_text().replace("cuda:0", "cuda:1"))
     monkeypatch.setattr("sys.argv", ["x", *map(str, files), "--as", "both.json"])
