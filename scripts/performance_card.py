@@ -7,7 +7,7 @@ from typing import Any
 
 from scripts.performance_parts import link, number, reached, read, table, time
 
-BENCH = "h200-bench.json"
+BENCHES = ("h200-bench.json", "h200-bench-msm.json")
 REGISTERS = "kernels-sm90.json"
 # Title, and the run with CUDA_LAUNCH_BLOCKING=1.
 CARDS = {
@@ -158,13 +158,13 @@ def facts(row: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def bench() -> str:
+def bench(file: str) -> str:
     """Every row of `cuzk bench --device cuda`, with clocks, driver, registers and spills."""
-    found = read(BENCH)
+    found = read(file)
     if found is None:
         return ""
     cards = found["cards"]
-    text = f"### `cuzk bench {' '.join(found['subjects'])} --device cuda`\n\n{link(BENCH)}: "
+    text = f"### `cuzk bench {' '.join(found['subjects'])} --device cuda`\n\n{link(file)}: "
     text += f"{', '.join(c['name'] for c in cards['cards'])}, {cards['driver']}; {', '.join(cards['compiler'])};"
     text += f" {commit(found)}.{changed_since(found)}"
     text += "".join(f" {noise['line'][0].upper()}{noise['line'][1:]} ({name})." for name, noise in found["noise"].items())
@@ -242,6 +242,18 @@ def proofs(file: str) -> str:
     return text + table(("wall time", "median", "least", "most"), times) + "\n"
 
 
+def parameters(file: str) -> str:
+    """`cuzk setup` on a card: what was compared, and its times."""
+    found = read(file)
+    if found is None:
+        return ""
+    text = heading("Parameter files", file, found) + "\n\n" + "".join(f"- {check['what']}\n" for check in found["checks"])
+    rows = [
+        (what, *[time(pick(t)) for pick in (median, min, max)]) for what, t in found["times_s"].items() if isinstance(t, list)
+    ]
+    return text + "\n" + table(("wall time", "median", "least", "most"), rows) + "\n"
+
+
 def on_card(file: str) -> str:
     """Synthesis on a card: what was compared, device time of its steps, bytes copied."""
     found = read(file)
@@ -261,5 +273,6 @@ def on_card(file: str) -> str:
 def render() -> str:
     """All sections."""
     sections = [card_targets(), *[card(file, *words) for file, words in CARDS.items()], on_card("h200-synth.json")]
-    sections += [proofs("h200-prove.json"), *[sector(*item) for item in SECTORS.items()], bench()]
+    sections += [proofs("h200-prove.json"), *[sector(*item) for item in SECTORS.items()], parameters("h200-setup.json")]
+    sections += [bench(file) for file in BENCHES]
     return "## On a card\n\nDevice time, by events.\n\n" + "\n".join(filter(None, sections))
