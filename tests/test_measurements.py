@@ -151,7 +151,7 @@ def test_every_target_of_a_card_is_measured_and_explained() -> None:
 
 def test_every_section_of_a_card_says_its_commit() -> None:
     sections = re.split(r"^### ", performance_card.render(), flags=re.MULTILINE)[2:]
-    assert len(sections) == 8
+    assert len(sections) >= 8
     for section in sections:
         assert re.search(r"commit [0-9a-f]{12}|measured before commits were recorded", section.split("\n\n")[1]), section[:80]
 
