@@ -16,6 +16,7 @@ from cuzk.circuits.template import Shape
 
 # In the order of the file, with the group.
 VECTORS = (("h", "g1"), ("l", "g1"), ("a", "g1"), ("b_g1", "g1"), ("b_g2", "g2"))
+GROUP = dict(VECTORS)  # of a vector
 POINT_BYTES = {"g1": 96, "g2": 192}
 COUNT_BYTES = 4
 VK_FIXED_BYTES = 3 * POINT_BYTES["g1"] + 3 * POINT_BYTES["g2"] + COUNT_BYTES

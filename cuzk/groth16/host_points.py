@@ -8,7 +8,8 @@ import numpy as np
 
 from cuzk.errors import ResourceError
 from cuzk.field.limbs import U64
-from cuzk.groth16.needs_cuda import GROUP, Load
+from cuzk.groth16.crs import GROUP
+from cuzk.groth16.needs_cuda import Load
 from cuzk.msm.rows import point_limbs
 
 BLOCK = 1 << 22  # points made at a time, at most

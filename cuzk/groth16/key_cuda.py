@@ -16,8 +16,9 @@ import numpy as np
 from cuzk.circuits.template import Shape
 from cuzk.field import fr_cuda
 from cuzk.field.limbs import U64
+from cuzk.groth16.crs import GROUP
 from cuzk.groth16.host_points import HostPoints
-from cuzk.groth16.needs_cuda import GROUP, POSITIONS, Load, Needs, Positions
+from cuzk.groth16.needs_cuda import POSITIONS, Load, Needs, Positions
 from cuzk.groth16.prove import ProvingKey
 from cuzk.groth16.quotient_cuda import Quotient
 from cuzk.kernels import ntt_cuda as ntt_kernels

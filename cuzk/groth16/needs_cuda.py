@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cuzk.circuits.template import Shape
 from cuzk.errors import ResourceError
 from cuzk.field import fr_cuda
-from cuzk.groth16.crs import VECTORS
+from cuzk.groth16.crs import GROUP
 from cuzk.groth16.prove import Queries
 from cuzk.groth16.quotient_cuda import Quotient
 from cuzk.kernels import ntt_cuda as ntt_kernels
@@ -28,7 +28,6 @@ from cuzk.r1cs.packing import aux_is_bit
 from cuzk.sizes import short_size, size_text
 
 U32 = npt.NDArray[np.uint32]
-GROUP = dict(VECTORS)
 # Which positions the points of a vector have.
 POSITIONS = {"l": "l", "a": "a", "b_g1": "b", "b_g2": "b"}
 SMALLEST_SCRATCH = 64 << 20

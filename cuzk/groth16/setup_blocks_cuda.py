@@ -20,7 +20,7 @@ from cuzk.device import named
 from cuzk.errors import DeviceError, ResourceError
 from cuzk.field.coordinates_cuda import FIELDS
 from cuzk.field.limbs import FR_BYTES, U8, U64
-from cuzk.groth16.crs import POINT_BYTES, VECTORS, Lengths
+from cuzk.groth16.crs import GROUP, POINT_BYTES, VECTORS, Lengths
 from cuzk.groth16.logarithms import Logarithms, ToxicWaste
 from cuzk.groth16.setup import GENERATORS, bases, multiples_be, vk_be
 from cuzk.kernels.tree_cuda import point_bytes
@@ -34,7 +34,6 @@ BLOCK_POINTS = 1 << 19  # points that are made at a time, where device memory al
 HOST_BYTES = 4 * BLOCK_POINTS * POINT_BYTES["g2"]  # host memory beside `logarithms.memory_need`: blocks on their way
 CHECKED = 4  # points of each block that the CPU makes too
 _RESERVE = 256 << 20  # device memory that is left to the driver: code of kernels, stacks of threads
-_GROUP = dict(VECTORS)
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ class CardSetup:
         Cost    as `setup_cuda.Points.fill`, beside what the caller does with the block before
         Raises  DeviceError if the card fails or computes wrong points; ResourceError if it has too little memory
         """
-        curve, total, card = _GROUP[name], self.lengths.vector(name), self.card
+        curve, total, card = GROUP[name], self.lengths.vector(name), self.card
         if not total:
             return
         way = _plan_of(card, curve, total)
@@ -152,7 +151,7 @@ class CardSetup:
 
     def _encoded(self, name: str, turn: _Turn) -> U8:
         """A block as it stands in a file, some of its points compared with the CPU's."""
-        curve = _GROUP[name]
+        curve = GROUP[name]
         turn.done.synchronize()
         be = encoding.encode(curve, turn.host[: turn.count], compressed=False)
         chosen = np.unique(np.linspace(0, turn.count - 1, CHECKED).astype(np.int64))

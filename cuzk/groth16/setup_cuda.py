@@ -10,15 +10,13 @@ from typing import Any
 
 from cuzk.field.coordinates_cuda import FIELDS
 from cuzk.field.limbs import FR_BYTES
-from cuzk.groth16.crs import VECTORS
+from cuzk.groth16.crs import GROUP, VECTORS
 from cuzk.groth16.logarithms import Logarithms
 from cuzk.groth16.setup import GENERATORS
 from cuzk.kernels.tree_cuda import point_bytes
 from cuzk.msm.cuda_scratch import DevicePoints, Scratch
 from cuzk.msm.fixed_base_cuda import FixedBase, block_size, memory, window_bits
 from cuzk.timing import Timer
-
-GROUP = dict(VECTORS)
 
 
 def _scratch_bytes(curve: str, count: int, multiprocessors: int) -> int:
