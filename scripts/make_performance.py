@@ -16,7 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from scripts import performance_card
-from scripts.performance_parts import ROOT, SOURCE, link, number, reached, read, table, time
+from scripts.performance_parts import ROOT, SOURCE, below_aim, bounds, link, measured, number, reached, read, table, time
 
 TARGET = ROOT / "docs" / "performance.md"
 
@@ -161,19 +161,17 @@ def targets() -> str:
     """What must be reached, what is aimed at, what was measured; what fell short, and why."""
     rows, short = [], []
     for target in read("targets.json"):
-        sign, unit = "≥" if target.get("more") else "≤", target["unit"]
         value, cpu = chosen(target), chosen(target, "cpu")
-        bounds = [f"{sign} {target[word]} {unit}" for word in ("must", "aim")]
-        values = ["" if v is None else f"{number(v)} {unit}" for v in (value, cpu)]
+        values = [measured(target, v) for v in (value, cpu)]
         word = reached(target, value)
-        rows.append((target["what"], *bounds, *values, word, disturbed(target), link(file_of(target))))
+        rows.append((target["what"], *bounds(target), *values, word, disturbed(target), link(file_of(target))))
         if word in ("must", "short"):
             short.append(f"- **{target['what']}** ({word}): {target.get('reason', 'no reason found yet.')}")
     text = "## Targets\n\nReached: the *aim*, what *must* be, or *short* of both. By CPU time: the same from this process's\n"
     text += "own CPU time; for whole processes the seconds of all cores together. Machine: whether others took\n"
     text += "CPU time meanwhile.\n\n"
     text += table(("what", "must", "aim", "measured", "by CPU time", "reached", "machine", "file"), rows) + "\n"
-    return text + ("\nWhat is below its aim, and why:\n\n" + "\n".join(short) + "\n" if short else "")
+    return text + below_aim(short)
 
 
 def facts(row: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from scripts.performance_parts import link, number, reached, read, table, time
+from scripts.performance_parts import below_aim, bounds, link, measured, number, reached, read, table, time
 
 BENCHES = ("h200-bench.json", "h200-bench-msm.json")
 REGISTERS = "kernels-sm90.json"
@@ -123,17 +123,14 @@ def card_targets() -> str:
     """What must be reached on a card, what is aimed at, what was measured; what fell short, and why."""
     rows, short = [], []
     for target in read("card-targets.json"):
-        sign, unit = "≥" if target.get("more") else "≤", target["unit"]
         value = on_card_value(target)
-        bounds = [f"{sign} {target[word]} {unit}" if word in target else "" for word in ("must", "aim")]
-        measured = "" if value is None else f"{number(value)} {unit}"
         word = reached(target, value) if "must" in target else ""
-        rows.append((target["what"], *bounds, measured, word, link(target["file"])))
+        rows.append((target["what"], *bounds(target), measured(target, value), word, link(target["file"])))
         if word == "short" or (word == "must" and "aim" in target):
             short.append(f"- **{target['what']}** ({word}): {reason(target)}")
     text = "### Targets\n\n" + table(("what, one NVIDIA H200", "must", "aim", "measured", "reached", "file"), rows) + "\n"
     text += "\nResident memory of the host includes memory that is page-locked.\n"
-    return text + ("\nWhat is below its aim, and why:\n\n" + "\n".join(short) + "\n" if short else "")
+    return text + below_aim(short)
 
 
 def facts(row: dict[str, Any]) -> str:

@@ -48,6 +48,22 @@ def reached(target: dict[str, Any], value: float | None) -> str:
     return "short"
 
 
+def bounds(target: dict[str, Any]) -> list[str]:
+    """What must be reached and what is aimed at, empty where nothing is said."""
+    sign, unit = "≥" if target.get("more") else "≤", target["unit"]
+    return [f"{sign} {target[word]} {unit}" if word in target else "" for word in ("must", "aim")]
+
+
+def measured(target: dict[str, Any], value: float | None) -> str:
+    """A value in a target's unit, empty if there is none."""
+    return "" if value is None else f"{number(value)} {target['unit']}"
+
+
+def below_aim(lines: list[str]) -> str:
+    """The list of what fell short."""
+    return "\nWhat is below its aim, and why:\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
 def link(name: str) -> str:
     """A link to a measurement file, or its name if it is not there."""
     return f"[{name}](measurements/{name})" if (SOURCE / name).exists() else name
