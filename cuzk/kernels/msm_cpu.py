@@ -1,8 +1,9 @@
 """Integer side of multi-scalar multiplication: digits of scalars, and entries sorted by key into the groups that trees take.
 
-A keyed entry is `key << 1 | sign`, uint32, key 0 for "no entry". Sorting is by counting: `count` the keys, `measure` and
-`lay_out` the runs (longest first, LANES runs of equal length a group, keys of more than `run` entries in several pieces), then
-`scatter` each entry straight to its interleaved place.
+A keyed entry is `key << 1 | sign`, uint32, key 0 for "no entry". Keyed entries come in parts, uint32[parts, m]: the keys of part
+p count from p * stride. Sorting is by counting: `measure` counts the keys, `place` lays out their runs (longest first, LANES runs
+of equal length a group, keys of more than `run` entries in several pieces) and puts each entry straight into its interleaved
+place. A kernel does the whole of its step, for between two of them a thread may have to wait for the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -75,36 +76,41 @@ def prepare(prepared, scalars_canon, bias, start, stop):
 
 
 @kernel
-def signed_digits(keyed, prepared, c, windows, w, start, stop):
-    """Digits of c bits of window w of prepared scalars start..stop, as keyed entries: s = ± sum of digit_w 2^(c w).
+def signed_digits(keyed, prepared, c, windows, w0, start, stop):
+    """Digits of c bits of prepared scalars start..stop, as keyed entries, a part for each window from w0 on.
 
-    Shape   keyed uint32[stop − start]; prepared from `prepare`; start a multiple of STRIP, stop one or the number of scalars
+    Meaning s = ± sum of digit_w 2^(c w)
+    Shape   keyed uint32[windows wanted, stop − start]; prepared from `prepare`; start a multiple of STRIP, stop one or the number
+            of scalars
     Range   windows * c >= 255; |digit_w| <= 2^(c − 1)
-    Cost    reads 16 to 24 bytes, writes 4 bytes a scalar
+    Cost    reads 16 to 24 bytes, writes 4 bytes a scalar and window
     """
     last = SCALAR_LIMBS - 1
-    q, s = (w * c) >> 6, np.uint64((w * c) & 63)
-    up, mask, one = np.uint64(64) - s, np.uint64((1 << c) - 1), np.uint64(1)
-    less = np.int64(1 << (c - 1)) if w < windows - 1 else np.int64(0)
+    mask, one = np.uint64((1 << c) - 1), np.uint64(1)
     plain = ~np.uint64(0)
     no_sign = plain >> one
     n = prepared.shape[0] // SCALAR_LIMBS
-    for k0 in range(start, stop, STRIP):
-        m = min(STRIP, n - k0)
-        low = prepared[SCALAR_LIMBS * k0 + q * m :]
-        top = prepared[SCALAR_LIMBS * k0 + last * m :]
-        out = keyed[k0 - start :]
+    for p in range(keyed.shape[0]):
+        w = w0 + p
+        q, s = (w * c) >> 6, np.uint64((w * c) & 63)
+        up = np.uint64(64) - s
+        less = np.int64(1 << (c - 1)) if w < windows - 1 else np.int64(0)
         keep = no_sign if q == last else plain
-        if s and q < last:
-            high = prepared[SCALAR_LIMBS * k0 + (q + 1) * m :]
-            keep_high = no_sign if q + 1 == last else plain
-            for k in range(m):
-                digit = np.int64(((low[k] >> s) | ((high[k] & keep_high) << up)) & mask) - less
-                out[k] = np.uint32(abs(digit) << 1) | (np.uint32(top[k] >> np.uint64(63)) ^ np.uint32(digit < 0))
-        else:
-            for k in range(m):
-                digit = np.int64(((low[k] & keep) >> s) & mask) - less
-                out[k] = np.uint32(abs(digit) << 1) | (np.uint32(top[k] >> np.uint64(63)) ^ np.uint32(digit < 0))
+        for k0 in range(start, stop, STRIP):
+            m = min(STRIP, n - k0)
+            low = prepared[SCALAR_LIMBS * k0 + q * m :]
+            top = prepared[SCALAR_LIMBS * k0 + last * m :]
+            out = keyed[p, k0 - start :]
+            if s and q < last:
+                high = prepared[SCALAR_LIMBS * k0 + (q + 1) * m :]
+                keep_high = no_sign if q + 1 == last else plain
+                for k in range(m):
+                    digit = np.int64(((low[k] >> s) | ((high[k] & keep_high) << up)) & mask) - less
+                    out[k] = np.uint32(abs(digit) << 1) | (np.uint32(top[k] >> np.uint64(63)) ^ np.uint32(digit < 0))
+            else:
+                for k in range(m):
+                    digit = np.int64(((low[k] & keep) >> s) & mask) - less
+                    out[k] = np.uint32(abs(digit) << 1) | (np.uint32(top[k] >> np.uint64(63)) ^ np.uint32(digit < 0))
 
 
 @kernel
@@ -151,16 +157,18 @@ def odd_digits(entries, scalars_canon, c, windows, start, stop):
 
 
 @kernel
-def count(counts, keyed, offset):
-    """Add 1 to counts[offset + key] for each keyed entry; counts[offset] is set to 0 (no entry)."""
-    for k in range(keyed.shape[0]):
-        counts[offset + (keyed[k] >> np.uint32(1))] += np.int32(1)
-    counts[offset] = np.int32(0)
+def measure(histogram, counts, keyed, stride):
+    """Entries of each key, to `counts` (0 for the keys of "no entry"), and how many runs have each length, to int64[run + 1].
 
-
-@kernel
-def measure(histogram, counts):
-    """How many runs have each length, to histogram int64[run + 1]. Returns groups, entries (with fillers), long keys, pieces."""
+    Returns groups, entries (with fillers), long keys, pieces.
+    """
+    for i in range(counts.shape[0]):
+        counts[i] = np.int32(0)
+    for p in range(keyed.shape[0]):
+        mine, keys = keyed[p], counts[p * stride :]
+        for k in range(mine.shape[0]):
+            keys[mine[k] >> np.uint32(1)] += np.int32(1)
+        keys[0] = np.int32(0)
     run = histogram.shape[0] - 1
     for m in range(run + 1):
         histogram[m] = 0
@@ -186,14 +194,14 @@ def measure(histogram, counts):
 
 
 @kernel
-def lay_out(first, length, dest, position, piece_at, piece_key, long_first, counts, histogram):
-    """Give each run its lane.
+def place(entries, first, length, dest, position, piece_key, counts, histogram, long_keys, spare, keyed, stride, index, base):
+    """Give each run its lane, and each entry its place: the row is index[k], or base + k if `index` is empty.
 
-    Shape   first, length int64[groups]; dest int64[LANES groups], -1 for unused lanes; position int32[keys]: where the first
-            entry of a key goes, or −1 − i for long key i, whose pieces are long_first[i].. of piece_at (positions)
-            and piece_key; piece p's sum goes to row keys + p; histogram int64[run + 1] is used up
+    Shape   first, length int64[groups]; dest int64[LANES groups], -1 for unused lanes, which repeat lane 0 of their group;
+            position int32[keys], used up, as is histogram int64[run + 1]; piece_key int64[pieces]: the key of a piece of a long
+            key; the sum of piece p goes to row keys + spare + p
     """
-    run = histogram.shape[0] - 1
+    run, keys = histogram.shape[0] - 1, counts.shape[0]
     groups, at = 0, 0
     for m in range(run, 0, -1):
         lane = groups * LANES
@@ -204,7 +212,10 @@ def lay_out(first, length, dest, position, piece_at, piece_key, long_first, coun
         histogram[m] = lane  # from here on: the next free lane of this length
     for k in range(dest.shape[0]):
         dest[k] = -1
-    keys, long_keys, pieces = counts.shape[0], 0, 0
+    # Long key i has position −1 − i, and its pieces are long_first[i].. of piece_at (positions).
+    piece_at = np.empty(piece_key.shape[0], np.int64)
+    long_first, long_used = np.empty(long_keys, np.int64), np.zeros(long_keys, np.int64)
+    long_key, pieces = 0, 0
     for i in range(keys):
         m = counts[i]
         if 0 < m <= run:
@@ -213,45 +224,37 @@ def lay_out(first, length, dest, position, piece_at, piece_key, long_first, coun
             dest[lane] = i
             position[i] = np.int32(first[lane // LANES] + lane % LANES)
         elif m > run:
-            position[i] = np.int32(-1 - long_keys)
-            long_first[long_keys] = pieces
-            long_keys += 1
+            position[i] = np.int32(-1 - long_key)
+            long_first[long_key] = pieces
+            long_key += 1
             while m > 0:
                 size = min(m, np.int32(run))
                 lane = histogram[size]
                 histogram[size] = lane + 1
-                dest[lane] = keys + pieces
+                dest[lane] = keys + spare + pieces
                 piece_at[pieces] = first[lane // LANES] + lane % LANES
                 piece_key[pieces] = i
                 pieces += 1
                 m -= size
-
-
-@kernel
-def scatter(entries, position, long_used, long_first, piece_at, keyed, offset, index, base, run):
-    """Put each entry in its place: the row is index[k], or base + k if `index` is empty. `position` and `long_used` advance."""
     indexed = index.shape[0] > 0
-    for k in range(keyed.shape[0]):
-        word = keyed[k]
-        key = word >> np.uint32(1)
-        if key:
-            row = index[k] if indexed else np.uint32(base + k)
-            entry = (row << np.uint32(1)) | (word & np.uint32(1))
-            at = np.int64(position[offset + key])
-            if at >= 0:
-                entries[at] = entry
-                position[offset + key] = np.int32(at + LANES)
-            else:
-                i = -1 - at
-                used = long_used[i]
-                long_used[i] = used + 1
-                entries[piece_at[long_first[i] + used // run] + LANES * (used % run)] = entry
-
-
-@kernel
-def fill_lanes(entries, first, length, dest):
-    """Unused lanes repeat lane 0 of their group."""
-    for g in range(first.shape[0]):
+    for p in range(keyed.shape[0]):
+        mine, where = keyed[p], position[p * stride :]
+        for k in range(mine.shape[0]):
+            word = mine[k]
+            key = word >> np.uint32(1)
+            if key:
+                row = index[k] if indexed else np.uint32(base + k)
+                entry = (row << np.uint32(1)) | (word & np.uint32(1))
+                spot = np.int64(where[key])
+                if spot >= 0:
+                    entries[spot] = entry
+                    where[key] = np.int32(spot + LANES)
+                else:
+                    which = -1 - spot
+                    used = long_used[which]
+                    long_used[which] = used + 1
+                    entries[piece_at[long_first[which] + used // run] + LANES * (used % run)] = entry
+    for g in range(groups):
         if dest[LANES * g + LANES - 1] < 0:
             for l in range(1, LANES):
                 if dest[LANES * g + l] < 0:
@@ -260,21 +263,44 @@ def fill_lanes(entries, first, length, dest):
 
 
 @kernel
-def lines(index, row_keyed, column_keyed, counts, windows, buckets, low_bits):
+def lines(index, keyed, counts, windows, buckets, low_bits):
     """Arrange the buckets of each window in a rectangle, 2^low_bits columns: bucket b = (high << low_bits) + low + 1.
 
-    Writes the rows of the buckets in use to `index`, and the keys of their line (1 + high) and column (1 + lines + low), both
-    plus the window's offset, as keyed entries. Returns how many.
+    Writes the rows of the n buckets in use to `index`, and to `keyed`, flat, two parts of n: the keys of their lines (1 + high),
+    then of their columns (1 + lines + low), both plus the window's offset. Returns n.
     """
-    columns, n = 1 << low_bits, 0
+    columns, n, used = 1 << low_bits, 0, 0
     stride = (buckets >> low_bits) + columns + 1
+    for i in range(windows * (buckets + 1)):
+        used += counts[i] > 0
     for w in range(windows):
         for b in range(1, buckets + 1):
             i = w * (buckets + 1) + b
             if counts[i] > 0:
                 high, low = (b - 1) >> low_bits, (b - 1) & (columns - 1)
                 index[n] = np.uint32(i)
-                row_keyed[n] = np.uint32((w * stride + 1 + high) << 1)
-                column_keyed[n] = np.uint32((w * stride + 1 + (buckets >> low_bits) + low) << 1)
+                keyed[n] = np.uint32((w * stride + 1 + high) << 1)
+                keyed[used + n] = np.uint32((w * stride + 1 + (buckets >> low_bits) + low) << 1)
                 n += 1
+    return n
+
+
+@kernel
+def weights(index, keyed, counts, windows, c, buckets, low_bits):
+    """Bits of the weights of lines (high, times 2^low_bits) and columns (low + 1): window w's bit j has the key 1 + c w + j.
+
+    Writes the rows of the lines and columns in use to `index`, once for each bit that is set, with its key in `keyed`. Returns
+    how many.
+    """
+    high, n = buckets >> low_bits, 0
+    stride = high + (1 << low_bits) + 1
+    for w in range(windows):
+        for k in range(1, stride):
+            if counts[w * stride + k] > 0:
+                weight, key = (k - 1, c * w + low_bits + 1) if k <= high else (k - high, c * w + 1)
+                while weight:
+                    if weight & 1:
+                        index[n], keyed[n] = np.uint32(w * stride + k), np.uint32(key << 1)
+                        n += 1
+                    weight, key = weight >> 1, key + 1
     return n

@@ -13,9 +13,9 @@ from __future__ import annotations
 import functools
 import math
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +33,12 @@ __all__ = ["msm", "sum_be", "sum_rows", "sum_selected"]
 SCALAR_BITS = 255  # r and the sign of its smaller residue: a residue is below 2^254
 U32 = npt.NDArray[np.uint32]
 Progress = Callable[[float], object]
+T = TypeVar("T")
 
 _BATCH = 1 << 19  # entries that a task of several windows may have
 _PIECE = 1 << 15  # entries that make a task worth its overhead
 _READ = 1 << 14  # points that are read and summed at a time
+_ALONE = 1 << 16  # scalars that are prepared (5 ns each) sooner than a second thread wakes
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,14 @@ def _entry_cost(buckets: int) -> float:
 def _tasks(n: int, windows: int, threads: int) -> list[tuple[int, int, int, int]]:
     """As many whole windows to each thread, several a task if n is small; windows that are left are cut by points.
 
-    A task takes half of what is left, where it is worth its overhead: CPUs are not equally fast, and the last ones end together.
+    The last fifth comes in small tasks: CPUs are not equally fast, and the last ones end together.
     """
     share = windows // threads
+    large, small = (share if threads == 1 else share * 4 // 5), max(1, _PIECE // n)
     at, left = 0, share
     tasks = []
     while left:
-        size = min(left, max(1, _BATCH // n), max(-(-left // min(2, threads)), _PIECE // n))
+        size = min(left, max(1, _BATCH // n), max(small, large - (share - left)))
         for _ in range(threads):
             tasks.append((at, at + size, 0, n))
             at += size
@@ -136,12 +139,19 @@ def msm(
             finally:
                 scratch.put(mine)
 
-        parts = []
-        for part in workers.run(task, cut.tasks, threads):
-            parts.append(part)
-            if progress:
-                progress(len(parts) / len(cut.tasks))
+        parts = _all_of(task, cut.tasks, threads, progress)
         return _combine(scratch.get(), parts)
+
+
+def _all_of(task: Callable[..., T], calls: Sequence[tuple[int, ...]], threads: int, progress: Progress | None) -> list[T]:
+    """What the calls return. Only for the sake of `progress` does the caller wake, and take a CPU from a worker, at each."""
+    if progress is None:
+        return workers.run_all(task, calls, threads)
+    results = []
+    for result in workers.run(task, calls, threads):
+        results.append(result)
+        progress(len(results) / len(calls))
+    return results
 
 
 def _prepare(prepared: U64, scalars_canon: U64, cut: Plan, threads: int) -> None:
@@ -151,7 +161,7 @@ def _prepare(prepared: U64, scalars_canon: U64, cut: Plan, threads: int) -> None
     def prepare(start: int, stop: int) -> None:
         msm_cpu.prepare(prepared, scalars_canon, bias, start, stop)
 
-    workers.over_ranges(prepare, len(scalars_canon), 1 << 12, threads=threads)
+    workers.over_ranges(prepare, len(scalars_canon), _ALONE, threads=threads)
 
 
 def _window_sums(
@@ -161,32 +171,25 @@ def _window_sums(
 
     Returns rows, for each its exponent, and whether one may be infinite: the sum of 2^exponent row is the windows' share.
     """
-    buckets = 1 << (cut.c - 1)
+    many, buckets = w1 - w0, 1 << (cut.c - 1)
     low_bits = (cut.c - 1) // 2
     high, low = buckets >> low_bits, 1 << low_bits
-    keyed = scratch.array("digits", (w1 - w0) * (k1 - k0), np.uint32).reshape(w1 - w0, k1 - k0)
-    absent = rows.infinite[(rows.infinite >= k0) & (rows.infinite < k1)] - np.uint32(k0)
-    for w in range(w0, w1):
-        msm_cpu.signed_digits(keyed[w - w0], prepared, cut.c, cut.windows, w, k0, k1)
-    keyed[:, absent] = 0
-    entries = [Keyed(mine, i * (buckets + 1), base=k0) for i, mine in enumerate(keyed)]
-    sums, counts, infinite = scratch.by_key(rows.array, entries, (w1 - w0) * (buckets + 1), False, "buckets")
-    used = min(len(counts), sum(len(e.keyed) for e in entries))
-    index, by_line, by_column = (scratch.array(name, used, np.uint32) for name in ("index", "lines", "columns"))
-    n = msm_cpu.lines(index, by_line, by_column, counts, w1 - w0, buckets, low_bits)
-    both = [Keyed(by_line[:n], 0, index[:n]), Keyed(by_column[:n], 0, index[:n])]
-    stride = 1 + high + low
-    sums, counts, infinite = scratch.by_key(sums, both, (w1 - w0) * stride, infinite, "rectangle")
-    place = np.flatnonzero(counts).astype(np.uint32)
-    window, i = place // stride, place % stride - 1
-    is_line = i < high
-    weight = np.where(is_line, i, i - high + 1)
-    exponent = window * cut.c + np.where(is_line, low_bits, 0)
-    bits = []
-    for j in range(int(weight.max(initial=0)).bit_length()):
-        chosen = np.flatnonzero(weight >> j & 1)
-        bits.append(Keyed((exponent[chosen] + j + 1).astype(np.uint32) << np.uint32(1), 0, place[chosen]))
-    sums, counts, infinite = scratch.by_key(sums, bits, (w1 - w0 + 1) * cut.c + 1, infinite, "bits")
+    keyed = scratch.array("digits", many * (k1 - k0), np.uint32).reshape(many, k1 - k0)
+    msm_cpu.signed_digits(keyed, prepared, cut.c, cut.windows, w0, k0, k1)
+    if len(rows.infinite):
+        keyed[:, rows.infinite[(rows.infinite >= k0) & (rows.infinite < k1)] - np.uint32(k0)] = 0
+    entries = Keyed(keyed, buckets + 1, base=k0)
+    sums, counts, infinite = scratch.by_key(rows.array, entries, many * (buckets + 1), False, "buckets")
+    used = min(len(counts), keyed.size)
+    index, both = scratch.array("index", used, np.uint32), scratch.array("lines and columns", 2 * used, np.uint32)
+    n = msm_cpu.lines(index, both, counts, many, buckets, low_bits)
+    entries = Keyed(both[: 2 * n].reshape(2, n), 0, index[:n])
+    sums, counts, infinite = scratch.by_key(sums, entries, many * (1 + high + low), infinite, "rectangle")
+    most = len(counts) * max((high - 1).bit_length(), low_bits + 1)
+    index, bits = scratch.array("index", most, np.uint32), scratch.array("weights", most, np.uint32)
+    n = msm_cpu.weights(index, bits, counts, many, cut.c, buckets, low_bits)
+    entries = Keyed(bits[:n].reshape(1, n), 0, index[:n])
+    sums, counts, infinite = scratch.by_key(sums, entries, (many + 1) * cut.c + 1, infinite, "bits")
     found = np.flatnonzero(counts)
     return sums[found], (found - 1 + w0 * cut.c).astype(np.uint32), infinite
 
@@ -194,8 +197,9 @@ def _window_sums(
 def _combine(scratch: Summation, parts: list[tuple[U64, U32, bool]]) -> U64:
     """The sum of 2^exponent row."""
     rows, exponents = (np.concatenate([p[k] for p in parts]) for k in range(2))
-    entries = Keyed((exponents + np.uint32(1)) << np.uint32(1), 0, np.arange(len(rows), dtype=np.uint32))
-    sums, counts, _ = scratch.by_key(rows, [entries], 2 + int(exponents.max(initial=0)), any(p[2] for p in parts), "powers")
+    keyed = ((exponents + np.uint32(1)) << np.uint32(1)).reshape(1, -1)
+    entries = Keyed(keyed, 0, np.arange(len(rows), dtype=np.uint32))
+    sums, counts, _ = scratch.by_key(rows, entries, 2 + int(exponents.max(initial=0)), any(p[2] for p in parts), "powers")
     sums[counts == 0] = 0
     return _horner(scratch.curve, sums[1:])
 
@@ -283,12 +287,7 @@ def _sum_pieces(
             finally:
                 scratch.put(mine)
 
-        parts = []
-        bounds = workers.ranges(n, max(1, min(4 * threads, n // 4096)), LANES)
-        for part in workers.run(task, bounds, threads):
-            parts.append(part)
-            if progress:
-                progress(len(parts) / len(bounds))
+        parts = _all_of(task, workers.ranges(n, max(1, min(4 * threads, n // 4096)), LANES), threads, progress)
         together = np.concatenate([p[0] for p in parts])
         sums, _ = scratch.get().all(together, np.arange(len(together), dtype=np.uint32), any(p[1] for p in parts))
         return _horner(curve, sums)

@@ -50,13 +50,14 @@ def _run(total: int) -> int:
 
 @dataclass(frozen=True)
 class Keyed:
-    """Entries to be summed: keyed entry k (`key << 1 | sign`, key 0 for none) names row index[k], or base + k without index.
+    """Entries to be summed: keyed entry k of a part (`key << 1 | sign`, key 0 for none) names row index[k], or base + k without
+    index.
 
-    Its key counts from `offset`.
+    Shape   keyed uint32[parts, m]; the keys of part p count from p * stride
     """
 
     keyed: U32
-    offset: int = 0
+    stride: int = 0
     index: U32 = field(default_factory=lambda: EVERY_ROW)
     base: int = 0
 
@@ -107,17 +108,15 @@ class Summation:
         flags = tree(self.curve)(out, dest, entries, first, length, rows, infinite, constants, one, self._work.arrays)
         return bool(flags & 1)
 
-    def by_key(
-        self, rows: U64, entries: list[Keyed], keys: int, infinite: bool, name: str
-    ) -> tuple[U64, npt.NDArray[np.int32], bool]:
+    def by_key(self, rows: U64, entries: Keyed, keys: int, infinite: bool, name: str) -> tuple[U64, npt.NDArray[np.int32], bool]:
         """out[key] = sum of ± rows over the entries of each key.
 
-        Shape    rows: uint64[n, words]; keys: one more than the largest key (with offset)
+        Shape    rows: uint64[n, words]; keys: one more than the largest key of all parts
         Returns  out uint64[keys, words] (rows of unused keys are unspecified), how many entries each key had, and whether a
                  sum may be infinity
         Alias    out and counts are scratch kept under `name`
         """
-        total = sum(len(e.keyed) for e in entries)
+        total = entries.keyed.size
         out = self.array(f"{name} rows", (keys + 9 * total // (4 * _run(total)) + 8) * self.words, np.uint64)
         counts = self.array(f"{name} counts", keys, np.int32)
         infinite = self._sum(out, 0, rows.reshape(-1), entries, counts, infinite)
@@ -135,8 +134,8 @@ class Summation:
         while len(index) > RUN * LANES:
             out, infinite = self._pieces(flat, index, infinite, f"pieces {pieces % 2}")
             flat, index, pieces = out, np.arange(len(out) // self.words, dtype=np.uint32), pieces + 1
-        keyed = Keyed(np.full(len(index), 1 << 1, np.uint32), 0, index)
-        sums, _, infinite = self.by_key(flat.reshape(-1, self.words), [keyed], 2, infinite, "all")
+        keyed = Keyed(np.full((1, len(index)), 1 << 1, np.uint32), 0, index)
+        sums, _, infinite = self.by_key(flat.reshape(-1, self.words), keyed, 2, infinite, "all")
         return sums[1:], infinite
 
     def _pieces(self, rows: U64, index: U32, infinite: bool, name: str) -> tuple[U64, bool]:
@@ -154,32 +153,19 @@ class Summation:
         out = self.array(name, sums * self.words, np.uint64)
         return out, self.trees(out, dest, entries, first, length, rows, infinite)
 
-    def _sum(self, out: U64, spare: int, rows: U64, entries: list[Keyed], counts: npt.NDArray[np.int32], infinite: bool) -> bool:
+    def _sum(self, out: U64, spare: int, rows: U64, entries: Keyed, counts: npt.NDArray[np.int32], infinite: bool) -> bool:
         """Sum into out[key]; sums of pieces of long keys go to rows from `keys + spare` on, and are then summed themselves."""
-        keys = len(counts)
-        counts[:] = 0
-        for e in entries:
-            msm_cpu.count(counts, e.keyed, e.offset)
-        run = _run(sum(len(e.keyed) for e in entries))
-        histogram = np.zeros(run + 1, np.int64)
-        groups, size, long_keys, pieces = msm_cpu.measure(histogram, counts)
+        keys, keyed, stride = len(counts), entries.keyed, entries.stride
+        histogram = np.empty(_run(keyed.size) + 1, np.int64)
+        groups, size, long_keys, pieces = msm_cpu.measure(histogram, counts, keyed, stride)
         first, length = self.array("first", groups, np.int64), self.array("length", groups, np.int64)
-        dest, sorted_entries = (
-            self.array("dest", groups * LANES, np.int64),
-            self.array("entries", size + ENTRY_PADDING, np.uint32),
-        )
-        position = self.array("position", keys, np.int32)
-        piece_at, piece_key = np.zeros(pieces, np.int64), np.zeros(pieces, np.int64)
-        long_first, long_used = np.zeros(long_keys, np.int64), np.zeros(long_keys, np.int64)
-        msm_cpu.lay_out(first, length, dest, position, piece_at, piece_key, long_first, counts, histogram)
-        for e in entries:
-            msm_cpu.scatter(sorted_entries, position, long_used, long_first, piece_at, e.keyed, e.offset, e.index, e.base, run)
-        msm_cpu.fill_lanes(sorted_entries, first, length, dest)
-        if spare:
-            dest[dest >= keys] += spare
-        infinite = self.trees(out, dest, sorted_entries, first, length, rows, infinite)
+        dest, position = self.array("dest", groups * LANES, np.int64), self.array("position", keys, np.int32)
+        placed, piece_key = self.array("entries", size + ENTRY_PADDING, np.uint32), np.empty(pieces, np.int64)
+        what = (counts, histogram, long_keys, spare, keyed, stride, entries.index, entries.base)
+        msm_cpu.place(placed, first, length, dest, position, piece_key, *what)
+        infinite = self.trees(out, dest, placed, first, length, rows, infinite)
         if pieces:
             index = np.arange(keys + spare, keys + spare + pieces, dtype=np.uint32)
-            again = Keyed((piece_key << 1).astype(np.uint32), 0, index)
-            infinite |= self._sum(out, spare + pieces, out, [again], np.zeros(keys, np.int32), infinite)
+            again = Keyed((piece_key << 1).astype(np.uint32).reshape(1, -1), 0, index)
+            infinite |= self._sum(out, spare + pieces, out, again, np.empty(keys, np.int32), infinite)
         return infinite
