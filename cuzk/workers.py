@@ -6,6 +6,7 @@ All tasks of a process share one pool, so that threads which drive several parti
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import threading
 import time
@@ -30,11 +31,32 @@ class Observer(NamedTuple):
 
 
 observer: Observer | None = None
+_own = threading.local()
 
 
 @functools.cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="worker")
+    numbers = itertools.count()
+
+    def number() -> None:
+        _own.number, _own.of = next(numbers), threads
+
+    return ThreadPoolExecutor(threads, thread_name_prefix="worker", initializer=number)
+
+
+def _spread() -> None:
+    """Move this worker to a CPU of its own, where it need not stay, if there is a worker for each CPU.
+
+    While the caller that wakes them still has a CPU, Linux may wake two workers on another one, and lets them share it for up to
+    20 ms; each then has lost that CPU's caches, too.
+    """
+    try:
+        cpus = os.sched_getaffinity(0)
+        if 1 < len(cpus) <= _own.of:
+            os.sched_setaffinity(0, {sorted(cpus)[_own.number % len(cpus)]})
+            os.sched_setaffinity(0, cpus)
+    except (AttributeError, OSError):
+        pass  # a system without such calls, or one that forbids them
 
 
 def _observed(watcher: Observer, origin: Any, task: Callable[..., T], *a: Any) -> T:
@@ -78,6 +100,7 @@ class _Crew(Generic[T]):
         self._members = [_pool(threads).submit(self._work, task) for _ in range(min(threads, len(calls)))]
 
     def _work(self, task: Callable[..., T]) -> None:
+        _spread()
         with suppress(IndexError):
             while True:
                 result, a = self._waiting.popleft()

@@ -42,6 +42,32 @@ def test_pinned_workers_have_a_cpu_each() -> None:
     assert workers.pin(1) == "one worker, not pinned"
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity")
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_workers_begin_apart_and_are_free_to_move(monkeypatch: pytest.MonkeyPatch, forbidden: bool) -> None:
+    cpus, calls = set(range(7)), []
+
+    def move(pid: int, to: set[int]) -> None:
+        calls.append((threading.current_thread().name, set(to)))
+        if forbidden:
+            raise PermissionError(1, "not permitted")
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cpus)
+    monkeypatch.setattr(os, "sched_setaffinity", move)
+    together = threading.Barrier(7)
+    assert workers.run_all(lambda: together.wait(10), [()] * 7, threads=7)
+    begun: dict[str, list[set[int]]] = {}
+    for name, to in calls:
+        begun.setdefault(name, []).append(to)
+    assert len(begun) == 7
+    assert set.union(*(moves[0] for moves in begun.values())) == cpus, "two workers began on one CPU"
+    assert all(len(moves[0]) == 1 and moves[1:] == ([] if forbidden else [cpus]) for moves in begun.values())
+    # With fewer workers than CPUs the system chooses.
+    calls.clear()
+    assert workers.run_all(lambda x: x, [(k,) for k in range(9)], threads=6) == list(range(9))
+    assert not calls
+
+
 def test_a_failure_drops_the_calls_that_wait() -> None:
     seen: list[int] = []
 
