@@ -61,8 +61,8 @@ its machine.
   are further apart than a tenth of its median.
 - A result counts only if it was compared with something that does not use the measured routine. The last column says with
   what; where it differs, the run fails.
-- Whole processes are warm: compiled code, shape and parameters are there, and the run added nothing to the cache. No code is
-  compiled within a timing.
+- Whole processes are warm: compiled code, shape and parameters are there, and the bytecode of the modules, as pip leaves it;
+  the run added nothing to the cache. No code is compiled within a timing.
 """
 
 

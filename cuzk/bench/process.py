@@ -64,6 +64,8 @@ def cuzk(arguments: list[str], path: str) -> Run:
     Raises  InternalError with the process's own message if it fails
     """
     environment = {**os.environ, "CUZK_CPU": path, "CUZK_TIMING": "0"}
+    # Where the first run may keep the bytecode of its modules, the others have it, as they have it from pip.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     before = _cached()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as facts:

@@ -45,7 +45,7 @@ from cuzk.kernels import columns_cpu, setup_cpu
 from cuzk.ntt import Domain, lagrange_at
 from cuzk.pages import zeros
 from cuzk.r1cs.columns import Columns
-from cuzk.r1cs.density import Densities, densities
+from cuzk.r1cs.density import Densities, densities, set_bits
 from cuzk.timing import Timer
 
 _PIECE = 1 << 16  # variables that a thread finishes at a time
@@ -99,11 +99,7 @@ def random_waste() -> ToxicWaste:
 
 def lengths(shape: Shape) -> Lengths:
     """Number of points of each vector for a shape."""
-    return _lengths(shape, densities(shape))
-
-
-def _lengths(shape: Shape, of: Densities) -> Lengths:
-    return Lengths.of(shape, *(int(np.count_nonzero(density)) for density in of))
+    return Lengths.of(shape, *set_bits(shape))
 
 
 def memory_need(shape: Shape, folded: bool = False) -> int:
@@ -138,11 +134,10 @@ class Logarithms:
         with timer.phase("lagrange"):
             weights = lagrange_at(Domain(shape.domain_log2), waste.tau)
         with timer.phase("columns"):
-            of = densities(shape)
-            self.lengths = total = _lengths(shape, of)
+            self.lengths = total = lengths(shape)
             self._vectors = {"ic": np.zeros((total.ic, FR_LIMBS), np.uint64)}
             self._vectors |= {name: zeros((self.count(name), FR_LIMBS)) for name in ("l", "a", "b")}
-            self._fill(Columns(shape, weights), of)
+            self._fill(Columns(shape, weights), densities(shape))
         del weights
         if folded:
             with timer.phase("lagrange"):

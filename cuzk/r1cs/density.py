@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuzk.circuits.template import INDEX_MASK, INPUT, LOCAL_BIT, LOCAL_ELEM, PORT, TAG_SHIFT, U32, Matrix, Shape, Stage
+from cuzk.r1cs.kept import kept
 from cuzk.r1cs.placement import Bools, local_positions, port_positions
 
 
@@ -47,21 +48,31 @@ def _mark(shape: Shape, stage: Stage, used: list[list[U32]], prologue: Bools, au
         inputs[np.where(mine[INPUT] == 0, np.uint32(0), mine[INPUT] + stage.input[s])] = True
 
 
-def _of_matrix(shape: Shape, name: str) -> tuple[Bools, Bools]:
-    """(inputs, aux) that occur in one matrix."""
+class _Marks(NamedTuple):
+    """Which variables of the prologue and of a stamp occur in one matrix; inputs have ONE first."""
+
+    inputs: Bools
+    stamp_inputs: Bools
+    prologue: Bools
+    stamp: Bools
+
+
+def _of_matrix(shape: Shape, name: str) -> _Marks:
     used = [_used(getattr(t, name)) for t in shape.templates]
-    prologue = np.zeros(shape.prologue.aux_total, np.bool_)
-    inputs = np.zeros(1 + shape.prologue.inputs, np.bool_)
-    _mark(shape, shape.prologue, used, prologue, prologue, inputs)
-    stamp = np.zeros(shape.repeated.aux_total, np.bool_)
-    stamp_inputs = np.zeros(1 + shape.repeated.inputs, np.bool_)
+    first, repeated = shape.prologue, shape.repeated
+    sizes = (1 + first.inputs, 1 + repeated.inputs, first.aux_total, repeated.aux_total)
+    found = _Marks(*(np.zeros(n, np.bool_) for n in sizes))
+    _mark(shape, first, used, found.prologue, found.prologue, found.inputs)
     if shape.repeats:
-        _mark(shape, shape.repeated, used, prologue, stamp, stamp_inputs)
-        inputs[0] |= stamp_inputs[0]
-    return (
-        np.concatenate([inputs, np.tile(stamp_inputs[1:], shape.repeats)]),
-        np.concatenate([prologue, np.tile(stamp, shape.repeats)]),
-    )
+        _mark(shape, repeated, used, found.prologue, found.stamp, found.stamp_inputs)
+        found.inputs[0] |= found.stamp_inputs[0]
+    return found
+
+
+@kept
+def _marks(shape: Shape) -> tuple[_Marks, _Marks]:
+    """Of A and of B."""
+    return _of_matrix(shape, "a"), _of_matrix(shape, "b")
 
 
 def densities(shape: Shape) -> Densities:
@@ -69,6 +80,19 @@ def densities(shape: Shape) -> Densities:
 
     Cost    one byte a variable and matrix at 32 GiB
     """
-    _, a_aux = _of_matrix(shape, "a")
-    b_inputs, b_aux = _of_matrix(shape, "b")
-    return Densities(a_aux, b_inputs, b_aux)
+
+    def whole(once: Bools, stamp: Bools) -> Bools:
+        return np.concatenate([once, np.tile(stamp, shape.repeats)])
+
+    a, b = _marks(shape)
+    return Densities(whole(a.prologue, a.stamp), whole(b.inputs, b.stamp_inputs[1:]), whole(b.prologue, b.stamp))
+
+
+def set_bits(shape: Shape) -> tuple[int, int, int]:
+    """How many bits of each density are set, without making them."""
+
+    def number(once: Bools, stamp: Bools) -> int:
+        return int(np.count_nonzero(once)) + shape.repeats * int(np.count_nonzero(stamp))
+
+    a, b = _marks(shape)
+    return number(a.prologue, a.stamp), number(b.inputs, b.stamp_inputs[1:]), number(b.prologue, b.stamp)

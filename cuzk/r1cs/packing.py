@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +28,7 @@ from cuzk.kernels.flat import (
     Variants,
 )
 from cuzk.r1cs.flatten import ABSENT, Flat, flatten
+from cuzk.r1cs.kept import kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +52,14 @@ class Packed:
 # Coefficients from -SMALL to SMALL make pattern rows: their values are few.
 SMALL = 4
 
-_cache: weakref.WeakKeyDictionary[Shape, Packed] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
 
-
+@kept
 def pack(shape: Shape) -> Packed:
-    """The flat form of a shape, made at the first call and kept as long as the shape.
+    """The flat form of a shape.
 
     Cost    one pass over the templates, and 200 MB for a PoRep of any size.
     Raises  InternalError if refs, operations or coefficients of a template make no sense.
     """
-    with _lock:
-        if (found := _cache.get(shape)) is None:
-            found = _cache[shape] = _pack(shape)
-        return found
-
-
-def _pack(shape: Shape) -> Packed:
     flats: list[Flat] = []
     known: dict[tuple[int, bytes], int] = {}
     prologue, repeated = (_place(shape, stage, flats, known) for stage in (shape.prologue, shape.repeated))

@@ -6,10 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cuzk.circuits.template import INDEX_MASK, PROLOGUE_BIT, STAGE_BIT, STAGE_ELEM, TAG_SHIFT, U32, Shape, Stage
+from cuzk.r1cs.kept import kept
 
 Bools = npt.NDArray[np.bool_]
 
 
+@kept
 def local_positions(shape: Shape) -> list[tuple[U32, U32]]:
     """For each template: the aux offsets of its bits, and of its elements."""
     return [

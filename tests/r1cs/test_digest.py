@@ -13,7 +13,7 @@ from cuzk.circuits.poseidon import poseidon_hash
 from cuzk.circuits.stages import Library, from_prologue
 from cuzk.circuits.template import Shape
 from cuzk.r1cs import digest as digests
-from cuzk.r1cs.density import densities
+from cuzk.r1cs.density import densities, set_bits
 from cuzk.r1cs.digest import digest
 from tests.circuits.expansion import row_bytes, rows, summary
 
@@ -56,6 +56,7 @@ def test_repeats(repeats):
     assert slow == {k: got[k] for k in slow}
     assert got["inputs"] == 2 + repeats
     assert [len(x) for x in densities(shape)] == [shape.num_aux, shape.num_inputs, shape.num_aux]
+    assert set_bits(shape) == tuple(int(x.sum()) for x in densities(shape))
 
 
 def test_small_buffers_and_checkpoints(shape, monkeypatch):
