@@ -47,8 +47,8 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 def _spread() -> None:
     """Move this worker to a CPU of its own, where it need not stay, if there is a worker for each CPU.
 
-    While the caller that wakes them still has a CPU, Linux may wake two workers on another one, and lets them share it for up to
-    20 ms; each then has lost that CPU's caches, too.
+    While the caller that wakes them still has a CPU, Linux may wake two workers on another one, and lets them share it until it
+    next looks at the balance of its queues; the one that moves then leaves its caches behind.
     """
     try:
         cpus = os.sched_getaffinity(0)

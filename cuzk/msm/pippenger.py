@@ -38,7 +38,7 @@ T = TypeVar("T")
 _BATCH = 1 << 19  # entries that a task of several windows may have
 _PIECE = 1 << 15  # entries that make a task worth its overhead
 _READ = 1 << 14  # points that are read and summed at a time
-_ALONE = 1 << 16  # scalars that are prepared (5 ns each) sooner than a second thread wakes
+_ALONE = 1 << 16  # scalars that are prepared sooner than a second thread wakes
 
 
 @dataclass(frozen=True)
