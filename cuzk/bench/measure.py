@@ -21,7 +21,7 @@ from cuzk.noise import Watch
 from cuzk.progress import Progress
 
 RUNS, ROUNDS = 5, 10  # of one way, and comparing several
-_LEAST_SECONDS = 3.0  # that rounds of one task on several numbers of CPUs last,
+_LEAST_SECONDS = 8.0  # that rounds of one task on several numbers of CPUs last,
 _MORE = 4  # unless there are this many times more of them than asked for
 _SIZES = 31
 _STEADY = 0.1  # of the median: a wider spread is pointed out
