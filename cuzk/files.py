@@ -46,8 +46,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     try:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            to_disk(file)
         signals.check()
         mask = os.umask(0)
         os.umask(mask)
@@ -59,6 +58,12 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError):
             raise _cannot_write(path, error) from error
         raise
+
+
+def to_disk(file: IO[bytes]) -> None:
+    """Wait until what was written is on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _cannot_write(path: Path, error: OSError) -> ResourceError:

@@ -51,7 +51,8 @@ class Setup:
         self.logarithms = Logarithms(shape, waste, timer)
         self.lengths = self.logarithms.lengths
         in_g1 = self.lengths.points - self.lengths.b
-        self._bases = bases(in_g1, self.lengths.b)
+        with (timer or Timer()).phase("prepare"):
+            self._bases = bases(in_g1, self.lengths.b)
 
     def blocks(self, name: str) -> Generator[U8]:
         """The points of h, l, a, b_g1, b_g2 in order, big-endian and uncompressed, uint8[n, 96 or 192]."""

@@ -99,13 +99,16 @@ class CardSetup:
 
         Cost    `memory_need` bytes and `HOST_BYTES` of the host
         """
+        timer = timer or Timer()
         if not config.cuda_simulated():
-            compiler.compile_all(KERNELS, card.capability)
+            with timer.phase("compile"):
+                compiler.compile_all(KERNELS, card.capability)
         self.card = card
         self.logarithms = Logarithms(shape, waste, timer)
         self.lengths = self.logarithms.lengths
         few = CHECKED * (self.lengths.points // BLOCK_POINTS + len(VECTORS))
-        self._bases = bases(few + self.lengths.ic, few)
+        with timer.phase("prepare"):
+            self._bases = bases(few + self.lengths.ic, few)
 
     def vk_be(self) -> bytes:
         """The verifying key as a file; the CPU makes it."""

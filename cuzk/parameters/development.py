@@ -22,7 +22,7 @@ from typing import Any
 from cuzk import __version__, config, device
 from cuzk.circuits.template import Shape
 from cuzk.errors import MalformedInput, ParametersError, ResourceError, UsageError
-from cuzk.files import open_regular, replacing, write_atomically
+from cuzk.files import open_regular, replacing, to_disk, write_atomically
 from cuzk.formats import srs, toxic_waste
 from cuzk.groth16.crs import VECTORS, Lengths
 from cuzk.groth16.setup import Setup, ToxicWaste, development_tag, development_waste, lengths, memory_need, random_waste
@@ -220,8 +220,11 @@ def write(shape: Shape, waste: Waste, directory: Path, progress: Progress, card:
             files.sidecar.unlink()  # what it says does not hold from here on
         with replacing(files.params) as file:
             digests = srs.write(file, reference, progress, timer)
-    vk = reference.vk_be()
-    write_atomically(files.vk, vk)
+            with timer.phase("write"):
+                to_disk(file)
+    with timer.phase("vk"):
+        vk = reference.vk_be()
+        write_atomically(files.vk, vk)
     content = {
         "what": WARNING,
         "accepted_by_chain": False,
