@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -388,10 +389,12 @@ def _as_cuzk_error(error: BaseException) -> CuzkError:
         return error
     if isinstance(error, click.ClickException):
         return UsageError(error.format_message(), hint="see --help")
-    if isinstance(error, MemoryError):
-        return ResourceError("out of memory", got=str(error) or None, hint="free memory, or prove fewer partitions at a time")
+    phase = error.__dict__.get("phase")
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        said = str(error).removeprefix(f"[Errno {errno.ENOMEM}] ")
+        return ResourceError("out of memory", got=said or None, phase=phase, hint="free memory, or raise its limit (ulimit -v)")
     if isinstance(error, OSError):
-        return ResourceError(error.strerror or "input/output error", file=error.filename)
+        return ResourceError(error.strerror or str(error) or "input/output error", file=error.filename, phase=phase)
     return InternalError(f"{type(error).__name__}: {error}", hint="run again with `cuzk --debug …` and report it")
 
 

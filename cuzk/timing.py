@@ -173,6 +173,9 @@ class Timer:
         except CuzkError as error:
             error.phase = error.phase or name
             raise
+        except (MemoryError, OSError) as error:
+            error.__dict__.setdefault("phase", name)  # for whoever makes one of ours of it
+            raise
         finally:
             phase.seconds = self.now() - phase.start
             if self._flush:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import mmap
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cuzk import __version__, signals
+from cuzk import __version__, pages, signals
+from cuzk import cli as cli_module
 from cuzk.cli import cli, main
 from cuzk.errors import ResourceError
 from cuzk.files import check_outputs
+from cuzk.formats import srs
+from cuzk.timing import Timer
 from tests.conftest import ROOT
 
 
@@ -303,3 +309,32 @@ def test_ifma_is_refused_where_code_is_compiled_without_it(variable: dict[str, s
     assert done.returncode == 2 and "compiled for a CPU without" in done.stderr and next(iter(variable)) in done.stderr
     done = run("config", "--json", CUZK_CPU="auto", **variable)
     assert json.loads(done.stdout)["cpu"]["value"] == "scalar"
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), OSError(errno.ENOMEM, "Cannot allocate memory")])
+def test_short_memory_is_code_7_with_its_phase(error: Exception) -> None:
+    with pytest.raises((MemoryError, OSError)), Timer(silent=True).phase("witness"):
+        raise error
+    found = cli_module._as_cuzk_error(error)
+    assert (found.code, found.message, found.phase) == (7, "out of memory", "witness")
+    assert found.hint is not None and "ulimit" in found.hint
+
+
+def test_an_error_without_a_number_keeps_its_words() -> None:
+    found = cli_module._as_cuzk_error(OSError("no such library"))
+    assert (found.code, found.message) == (7, "no such library")
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_HUGEPAGE"), reason="no huge pages")
+def test_no_room_for_a_map_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*a: Any, **b: Any) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    path = tmp_path / "x.params"
+    path.write_bytes(bytes(5000))
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    with pytest.raises(ResourceError, match="not at fault") as caught:
+        srs.map_file(path)
+    assert caught.value.expected == "5000 bytes of address space" and "delete" not in str(caught.value)
+    with pytest.raises(MemoryError, match=str(8 << 20)):
+        pages.zeros(1 << 20)

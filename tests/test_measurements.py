@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,6 +63,20 @@ def test_digest_is_the_same_with_git_and_without(checkout: Path) -> None:
     assert machine.sources() == here and machine.commit() is None
     (checkout / "cuzk/field/fp.py").rename(checkout / "cuzk/field/fq.py")
     assert machine.sources() != here
+
+
+def test_an_installed_package_names_the_commit_of_a_checkout_with_its_sources(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "installed"
+    shutil.copytree(checkout / "cuzk", installed / "cuzk")
+    monkeypatch.setattr(machine, "ROOT", installed)
+    monkeypatch.chdir(tmp_path)
+    assert machine.commit() is None
+    monkeypatch.chdir(checkout)
+    assert machine.commit() == git(checkout, "rev-parse", "HEAD")
+    (checkout / "cuzk/field/fp.py").write_text("a = 4\n")
+    assert machine.commit() is None
 
 
 def test_a_run_records_its_commit_and_sources(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,20 +38,23 @@ def microarchitecture() -> str:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that this package lies in, with a plus sign if files differ from it; None elsewhere."""
-    if not (ROOT / ".git").exists():
+    """The commit of the checkout that this package lies in, or of the current one with the same sources, with a plus sign if
+    files differ from it; None elsewhere.
+    """
+    root = next((r for r in (ROOT, Path.cwd()) if (r / ".git").exists() and (r == ROOT or sources(r) == sources())), None)
+    if root is None:
         return None
     try:
-        head = _git("rev-parse", "HEAD")
-        return head + ("+" if _git("status", "--porcelain", "--untracked-files=no", "--", "cuzk") else "")
+        head = _git(root, "rev-parse", "HEAD")
+        return head + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no", "--", "cuzk") else "")
     except (OSError, subprocess.SubprocessError):
         return None
 
 
-def sources() -> str:
-    """Digest of the source of this package, which is the same wherever its files are, with git or without it."""
-    package = ROOT / "cuzk"
-    return digest((str(p.relative_to(ROOT).as_posix()), p.read_bytes()) for p in package.rglob("*.py"))
+def sources(root: Path | None = None) -> str:
+    """Digest of the source of this package, or of that in `root`: the same wherever its files are, with git or without it."""
+    root = root or ROOT
+    return digest((str(p.relative_to(root).as_posix()), p.read_bytes()) for p in (root / "cuzk").rglob("*.py"))
 
 
 def digest(files: Iterable[tuple[str, bytes]]) -> str:
@@ -62,8 +65,8 @@ def digest(files: Iterable[tuple[str, bytes]]) -> str:
     return whole.hexdigest()
 
 
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True, timeout=30)
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=30)
     return done.stdout.strip()
 
 

@@ -14,6 +14,7 @@ Source  bellperson src/groth16/params.rs and verifying_key.rs at 0.27.0.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import mmap
 import os
@@ -27,7 +28,7 @@ import numpy as np
 
 from cuzk import workers
 from cuzk.curve import encoding
-from cuzk.errors import ParametersError
+from cuzk.errors import ParametersError, ResourceError
 from cuzk.field.limbs import U8
 from cuzk.files import open_regular
 from cuzk.formats import vk
@@ -47,7 +48,7 @@ def map_file(path: Path) -> tuple[U8, os.stat_result]:
     """The bytes of a file, and its status when it was opened.
 
     Alias   the array is writable for Numba's sake (a read-only one is another type); a write would stay in this process
-    Raises  ParametersError if the file is absent, empty, no regular file, or cannot be read
+    Raises  ParametersError if the file is absent, empty, no regular file, or cannot be read; ResourceError without room for it
     """
     try:
         with open_regular(path) as handle:
@@ -60,11 +61,26 @@ def map_file(path: Path) -> tuple[U8, os.stat_result]:
                     got="0 bytes",
                     hint=AGAIN,
                 )
-            view = mmap.mmap(handle.fileno(), 0, flags=mmap.MAP_PRIVATE | _NO_RESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+            view = _mapped(handle, path, stat.st_size)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ParametersError("the file cannot be read", file=path, expected="a readable file", got=reason) from error
     return np.frombuffer(view, np.uint8), stat
+
+
+def _mapped(file: IO[bytes], path: Path, size: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE | _NO_RESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        raise ResourceError(
+            "no room to map the file, which is not at fault",
+            file=path,
+            expected=f"{size} bytes of address space",
+            got=error.strerror,
+            hint="raise the limit of memory (ulimit -v)",
+        ) from error
 
 
 class Reference(Protocol):
