@@ -35,7 +35,6 @@ from cuzk.jit import kernel, shared
 from cuzk.kernels.inverse_cpu import inverse
 
 FP_WORDS = lanes.limb_count("fp")
-CHUNK = 16384 // LANES  # entries of a lane that go through all levels before the next chunk starts
 BLOCK = 1024 // LANES  # additions of a lane that share an inversion, first level
 LATER_BLOCK = 4096 // LANES  # ... later levels
 RUN = 512  # longest run
@@ -49,6 +48,11 @@ SAME, OPPOSITE, FIRST_INFINITE, SECOND_INFINITE = 1, 2, 3, 4
 def row_words(curve: str) -> int:
     """64-bit words of a row."""
     return 2 * DEGREES[curve] * FP_WORDS
+
+
+def chunk(curve: str) -> int:
+    """Entries of a lane that go through all levels before the next chunk starts: slots of the same size in all for each curve."""
+    return 16384 // DEGREES[curve] // LANES
 
 
 def level_constants(curve: str) -> U64:
@@ -220,12 +224,12 @@ class Workspace:
     def __init__(self, curve: str) -> None:
         slot = row_words(curve) * LANES
         element = slot // 2
-        lanes_of_slots = CHUNK + 2 * RUN + 2 * BLOCK
+        lanes_of_slots = chunk(curve) + 2 * RUN + 2 * BLOCK
         self.words = pages.zeros(lanes_of_slots * slot)
         self.difference, self.prefix = pages.zeros(LATER_BLOCK * element), pages.zeros(LATER_BLOCK * element)
         self.codes = np.zeros(LATER_BLOCK * LANES, np.uint64)
         self.small = np.zeros(12 * element, np.uint64)
-        self.plan = np.zeros((5, CHUNK + 2 * RUN), np.int64)
+        self.plan = np.zeros((5, chunk(curve) + 2 * RUN), np.int64)
         self.numbers = np.zeros((6, 16), np.int64)
 
     @property
@@ -275,6 +279,7 @@ def tree(curve: str) -> Any:
     fold, unfold = operation("fold", 3), operation("unfold", 3)
     SLOT, ELEMENT, ROW = row_words(curve) * LANES, row_words(curve) * LANES // 2, row_words(curve)
     LEVEL = _CONSTANTS * FP_WORDS
+    CHUNK = chunk(curve)
     PAIRS = (CHUNK + 2 * RUN) * SLOT
     NORM = ELEMENT * 6
 
