@@ -1,6 +1,6 @@
 """Write docs/performance.md from the measurements under docs/measurements.
 
-Usage: python scripts/make_performance.py
+Usage: python scripts/make_performance.py [--help]
 
 `cuzk bench SUBJECT --json > docs/measurements/cpu-SUBJECT.json` makes the files of the CPU, msm with --peers; a run of its own
 with CUZK_CPU=scalar makes cpu-SUBJECT-scalar.json. Each says its command. The `device_check_*` scripts and
@@ -9,6 +9,7 @@ with CUZK_CPU=scalar makes cpu-SUBJECT-scalar.json. Each says its command. The `
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from scripts import performance_card
-from scripts.performance_parts import ROOT, SOURCE, below_aim, bounds, link, measured, number, reached, read, table, time
+from scripts.performance_figures import SECOND_CORE, chosen, file_of, machine_state, reason, scattered, second_core, unsteady
+from scripts.performance_parts import ROOT, below_aim, bounds, link, measured, number, reached, read, table, time
 
 TARGET = ROOT / "docs" / "performance.md"
 
@@ -59,6 +61,9 @@ its machine.
   lengthen the wall time far more than this one.
 - *Others*: CPUs that other processes, and the host, took while the rounds of a row were measured. **Unsteady**: its quartiles
   are further apart than a tenth of its median.
+- *Quiet* is what the system's counters show. The host's other guests leave no trace in them; unsteady rows are what shows those.
+- This virtual machine gives no cycle or cache counters ([synthesis-32gib.json](measurements/synthesis-32gib.json) records each
+  as refused). In their place: CPU time on one thread and on two, least times, and rates of single kernels.
 - A result counts only if it was compared with something that does not use the measured routine. The last column says with
   what; where it differs, the run fails.
 - Whole processes are warm: compiled code, shape and parameters are there, and the bytecode of the modules, as pip leaves it;
@@ -101,8 +106,8 @@ def large_synthesis(file: str) -> str:
     ((partition,), e, memory) = found["partitions"], found["environment"], found["memory"]
     s, noise = partition["seconds"], found["noise"]["line"]
     return (
-        f"\n{link(file)}, by `{found['command']}`: {e['cpu']}, {e['path']} path, {e['threads']} threads; numba {e['numba']}. "
-        f"{noise[0].upper()}{noise[1:]}.\n\n"
+        f"\n{link(file)}, by `{found['command']}`: {e['cpu']}, {e['path']} path, {e['threads']} threads; numba {e['numba']}; "
+        f"{performance_card.commit(found)}. {noise[0].upper()}{noise[1:]}.\n\n"
         + table(
             ("task", "path", "threads", "median", "spread", "n", "", "first run, first touch included"),
             [
@@ -124,54 +129,24 @@ def large_synthesis(file: str) -> str:
     )
 
 
-def file_of(target: dict[str, Any]) -> str:
-    """The file of a target: that of the scalar path by itself, or the one that has both paths where there is no other."""
-    name: str = target["file"]
-    return name if (SOURCE / name).exists() else name.replace("-scalar", "")
-
-
-def measured_row(target: dict[str, Any]) -> dict[str, Any] | None:
-    """The row that a target is about; the whole file where that is about one task."""
-    found = read(file_of(target))
-    if "row" not in target:
-        return found  # type: ignore[no-any-return]
-    wanted = target["row"].items()
-    return next((row for row in found["rows"] if all(row.get(k) == v for k, v in wanted)), None) if found else None
-
-
-def chosen(target: dict[str, Any], which: str = "value") -> float | None:
-    """The measured value of a target in its unit; None if there is none. `which`: `value`, or `cpu` for CPU time."""
-    value: Any = measured_row(target) if which in target else None
-    for key in target.get(which, ()):
-        value = None if value is None else value[key] if isinstance(value, list) else value.get(key)
-    return None if value is None else value / target.get("scale", 1)
-
-
-def disturbed(target: dict[str, Any]) -> str:
-    """Whether the machine was busy during a target's row, or where that is not told its whole file."""
-    found, row = read(file_of(target)), measured_row(target)
-    if row is not None and "row" in target and "noise" in row and row["noise"]["busy"] is not None:
-        return "busy" if row["noise"]["busy"] else "quiet"
-    several = found["noise"].values() if found and "row" in target else [found["noise"]] if found else []
-    states = {noise["busy"] for noise in several}
-    return "busy" if True in states else "not known" if None in states else "quiet" if states else ""
-
-
 def targets() -> str:
     """What must be reached, what is aimed at, what was measured; what fell short, and why."""
-    rows, short = [], []
-    for target in read("targets.json"):
+    rows, short, before = [], [], ""
+    every = read("targets.json")
+    for target in every:
         value, cpu = chosen(target), chosen(target, "cpu")
         values = [measured(target, v) for v in (value, cpu)]
         word = reached(target, value)
-        rows.append((target["what"], *bounds(target), *values, word, disturbed(target), link(file_of(target))))
+        rows.append((target["what"], *bounds(target), *values, word, machine_state(target), link(file_of(target))))
         if word in ("must", "short"):
-            short.append(f"- **{target['what']}** ({word}): {target.get('reason', 'no reason found yet.')}")
+            split = second_core(target) if target["value"] == ["speed_up"] else ""
+            before = SECOND_CORE if split else before
+            short.append(f"- **{target['what']}** ({word}): {split}{reason(target, every)}{unsteady(target)}")
     text = "## Targets\n\nReached: the *aim*, what *must* be, or *short* of both. By CPU time: the same from this process's\n"
     text += "own CPU time; for whole processes the seconds of all cores together. Machine: whether others took\n"
-    text += "CPU time meanwhile.\n\n"
+    text += "CPU time meanwhile, and whether a row that the figure is made of is unsteady.\n\n"
     text += table(("what", "must", "aim", "measured", "by CPU time", "reached", "machine", "file"), rows) + "\n"
-    return text + below_aim(short)
+    return text + below_aim(short, before)
 
 
 def facts(row: dict[str, Any]) -> str:
@@ -228,7 +203,7 @@ def subject(name: str, title: str) -> str:
                     row["path"],
                     str(row["threads"]),
                     time(s["median"]),
-                    time(s["spread"]) + " **unsteady**" * (s["spread"] > 0.1 * s["median"]),
+                    time(s["spread"]) + " **unsteady**" * scattered(row),
                     str(s["n"]),
                     cpu,
                     others(row),
@@ -266,13 +241,33 @@ def tried() -> str:
     return text + table(("part", "tried", "predicted", "measured", "kept"), rows) + "\n"
 
 
+def variants() -> str:
+    """What was measured of every switch against its default, as `cuzk variants` says it."""
+    rows = []
+    for file in ("variants-cpu.json", "variants-card.json"):
+        for comparison in (read(file) or {"comparisons": []})["comparisons"]:
+            e, busy = comparison["environment"], comparison["noise"]["busy"]
+            state = "not known" if busy is None else "busy" if busy else "quiet"
+            where = e["card"] if "card" in e else f"{e['cpu']}, {e['threads']} threads, {e['path']}"
+            rows += [(comparison["of"], v["words"], where, state, link(file)) for v in comparison["variants"] if "words" in v]
+    text = "## Switches\n\nEvery switch against its default (*base*), as `cuzk variants` says it; N rounds by turns.\n\n"
+    return text + table(("of", "verdict", "on", "machine", "file"), rows) + "\n"
+
+
 def render() -> str:
     """The whole page."""
     parts = [INTRO, targets(), *(subject(*item) for item in SUBJECTS.items())]
     parts.append(performance_card.render())
-    return "\n".join([*parts, tried()])
+    return "\n".join([*parts, variants(), tried()])
+
+
+def main() -> None:
+    """Write the page, or say what this does."""
+    about = "Write docs/performance.md from the measurements under docs/measurements."
+    argparse.ArgumentParser(description=about).parse_args()
+    TARGET.write_text(render())
+    print(f"wrote {TARGET.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":
-    TARGET.write_text(render())
-    print(f"wrote {TARGET.relative_to(ROOT)}")
+    main()

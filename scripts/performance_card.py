@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
+from scripts.performance_figures import at, reason
 from scripts.performance_parts import below_aim, bounds, link, measured, number, reached, read, table, time
 
 BENCHES = ("h200-bench.json", "h200-bench-msm.json")
@@ -84,19 +85,6 @@ def card(file: str, title: str, other: str) -> str:
     return text + blocking(other)
 
 
-def at(found: Any, path: list[Any]) -> Any:
-    """What stands at a path of keys, places in lists and starts of keys, of which the first counts; None if nothing does."""
-    for key in path:
-        if isinstance(found, list) and isinstance(key, int):
-            found = found[key] if found else None
-            continue
-        if not isinstance(found, dict):
-            return None
-        name = key if key in found else next((k for k in found if k.startswith(key)), None)
-        found = None if name is None else found[name]
-    return found
-
-
 def on_card_value(target: dict[str, Any]) -> float | None:
     """The measured value of a card's target: a median of `times_ms` by the start of its name, or what stands at a path, of the
     row with a name if one is named."""
@@ -112,22 +100,16 @@ def on_card_value(target: dict[str, Any]) -> float | None:
     return None if value is None else float(value) / target.get("scale", 1)
 
 
-def reason(target: dict[str, Any]) -> str:
-    """Why a target is below its aim, with figures of its file."""
-    found = read(target["file"])
-    figures = [at(found, path) for path in target.get("figures", ())]
-    return str(target.get("reason", "no reason found yet.")).format(*("?" if f is None else number(f) for f in figures))
-
-
 def card_targets() -> str:
     """What must be reached on a card, what is aimed at, what was measured; what fell short, and why."""
     rows, short = [], []
-    for target in read("card-targets.json"):
+    every = read("card-targets.json")
+    for target in every:
         value = on_card_value(target)
         word = reached(target, value) if "must" in target else ""
         rows.append((target["what"], *bounds(target), measured(target, value), word, link(target["file"])))
         if word == "short" or (word == "must" and "aim" in target):
-            short.append(f"- **{target['what']}** ({word}): {reason(target)}")
+            short.append(f"- **{target['what']}** ({word}): {reason(target, every)}")
     text = "### Targets\n\n" + table(("what, one NVIDIA H200", "must", "aim", "measured", "reached", "file"), rows) + "\n"
     text += "\nResident memory of the host includes memory that is page-locked.\n"
     return text + below_aim(short)
@@ -161,7 +143,7 @@ def bench(file: str) -> str:
     if found is None:
         return ""
     cards = found["cards"]
-    text = f"### `cuzk bench {' '.join(found['subjects'])} --device cuda`\n\n{link(file)}: "
+    text = f"### `{found['command']}`\n\n{link(file)}: "
     text += f"{', '.join(c['name'] for c in cards['cards'])}, {cards['driver']}; {', '.join(cards['compiler'])};"
     text += f" {commit(found)}.{changed_since(found)}"
     text += "".join(f" {noise['line'][0].upper()}{noise['line'][1:]} ({name})." for name, noise in found["noise"].items())

@@ -14,7 +14,17 @@ SOURCE = ROOT / "docs" / "measurements"
 def read(name: str) -> Any:
     """A measurement file; None if it is not there."""
     path = SOURCE / name
-    return json.loads(path.read_bytes()) if path.exists() else None
+    if not path.exists():
+        return None
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError as e:
+        raise SystemExit(f"{path.name}: no JSON: {e}") from None
+
+
+def exists(name: str) -> bool:
+    """Whether there is such a measurement file."""
+    return (SOURCE / name).exists()
 
 
 def time(seconds: float) -> str:
@@ -26,9 +36,9 @@ def time(seconds: float) -> str:
     raise AssertionError
 
 
-def number(value: float) -> str:
-    """Three digits."""
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+def number(value: float, digits: int = 3) -> str:
+    """Three digits, more if asked."""
+    return f"{value:.{digits}g}" if abs(value) < 1000 else f"{value:,.{max(0, digits - 4)}f}"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -42,10 +52,7 @@ def reached(target: dict[str, Any], value: float | None) -> str:
     """Which of its bounds a value keeps."""
     if value is None:
         return "not measured"
-    for word in ("aim", "must"):
-        if word in target and (value >= target[word] if target.get("more") else value <= target[word]):
-            return word
-    return "short"
+    return next(iter(kept(target, value)), "short")
 
 
 def bounds(target: dict[str, Any]) -> list[str]:
@@ -55,15 +62,27 @@ def bounds(target: dict[str, Any]) -> list[str]:
 
 
 def measured(target: dict[str, Any], value: float | None) -> str:
-    """A value in a target's unit, empty if there is none."""
-    return "" if value is None else f"{number(value)} {target['unit']}"
+    """A value in a target's unit, empty if there is none; with as many digits as it takes to keep the bounds that it keeps, and
+    no other."""
+    if value is None:
+        return ""
+    texts = [number(value, digits) for digits in range(3, 12)]
+    true = [text for text in texts if kept(target, float(text.replace(",", ""))) == kept(target, value)]
+    return f"{(true or texts[-1:])[0]} {target['unit']}"
 
 
-def below_aim(lines: list[str]) -> str:
-    """The list of what fell short."""
-    return "\nWhat is below its aim, and why:\n\n" + "\n".join(lines) + "\n" if lines else ""
+def kept(target: dict[str, Any], value: float) -> list[str]:
+    """The bounds that a value keeps."""
+    words = [word for word in ("aim", "must") if word in target]
+    return [word for word in words if (value >= target[word] if target.get("more") else value <= target[word])]
+
+
+def below_aim(lines: list[str], before: str = "") -> str:
+    """The list of what fell short, with a paragraph before it."""
+    said = f"{before}\n\n" if before else ""
+    return "\nWhat is below its aim, and why:\n\n" + said + "\n".join(lines) + "\n" if lines else ""
 
 
 def link(name: str) -> str:
     """A link to a measurement file, or its name if it is not there."""
-    return f"[{name}](measurements/{name})" if (SOURCE / name).exists() else name
+    return f"[{name}](measurements/{name})" if exists(name) else name

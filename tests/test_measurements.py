@@ -6,14 +6,16 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cuzk import variants
 from cuzk.bench import cuda_measure, machine
-from scripts import device_report, make_performance, performance_card, take_measurement
+from cuzk.msm import pippenger
+from scripts import device_report, make_performance, performance_card, performance_figures, performance_parts, take_measurement
 from tests.conftest import ROOT
 
 CHECK = {"passed": True, "command": "scripts/x.py /root/out/x.json", "checks": [{"what": "taken / predicted, 1/n", "times": 2}]}
@@ -159,7 +161,7 @@ def test_every_target_of_a_card_is_measured_and_explained() -> None:
         assert value is not None, target["what"]
         word = make_performance.reached(target, value) if "must" in target else "aim"
         if word == "short" or (word == "must" and "aim" in target):
-            text = performance_card.reason(target)
+            text = performance_figures.reason(target, targets)
             assert "reason" in target and "?" not in text and "{" not in text, f"{target['what']}: {text}"
     assert len({t["what"] for t in targets}) == len(targets)
 
@@ -204,6 +206,153 @@ def test_sections_of_the_cpu_say_their_command_and_rows_their_noise(monkeypatch:
     text = make_performance.subject("setup", "Setup")
     assert "By `CUZK_CPU=scalar cuzk bench setup --json`:" in text and "no checkout, sources abababababab" in text
     assert "200 ms **unsteady**" in text and "0.25 + 0.03" in text
-    monkeypatch.setattr(make_performance, "file_of", lambda target: target["file"])
-    target = {"file": "cpu-setup-scalar.json", "row": {"name": "setup 2KiB", "path": "scalar"}, "value": ["seconds", "median"]}
-    assert make_performance.chosen(target) == 1.0 and make_performance.disturbed(target) == "busy"
+
+
+@pytest.fixture
+def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the measurements that the page is made from."""
+    folder = tmp_path / "measurements"
+    shutil.copytree(ROOT / "docs/measurements", folder)
+    monkeypatch.setattr(performance_parts, "SOURCE", folder)
+    return folder
+
+
+def changed(path: Path, change: Callable[[dict[str, Any]], Any], name: str = "", threads: int | None = None) -> None:
+    """Change a file, or the rows of one task in it."""
+    found = json.loads(path.read_bytes())
+    rows = [row for row in found["rows"] if row["name"] == name and threads in (None, row["threads"])] if name else [found]
+    assert rows
+    for row in rows:
+        change(row)
+    path.write_text(json.dumps(found))
+
+
+def line(text: str, start: str) -> str:
+    (found,) = [found for found in text.splitlines() if found.startswith(start)]
+    return found
+
+
+def target_named(what: str) -> dict[str, Any]:
+    (found,) = [t for t in make_performance.read("targets.json") if t["what"] == what]
+    return found
+
+
+def test_every_reason_of_the_cpu_has_its_figures() -> None:
+    targets = make_performance.read("targets.json")
+    for target in targets:
+        if make_performance.chosen(target) is not None and ("reason" in target or "like" in target):
+            text = performance_figures.reason(target, targets)
+            assert "?" not in text and "{" not in text and "no reason" not in text, f"{target['what']}: {text}"
+        # Numbers with a unit of time or a share are measured, and so come from a file.
+        assert not re.search(r"\d\s?(?:ns|ms|µs|s|%)(?!\w)", target.get("reason", "")), target["what"]
+        if make_performance.reached(target, make_performance.chosen(target)) in ("must", "short"):
+            assert "reason" in target or "like" in target, target["what"]
+    assert "2.2 a bucket" in (pippenger.plan.__doc__ or ""), "reasons name this count"
+
+
+def test_the_two_parts_of_what_a_second_core_lacks_make_the_ratio() -> None:
+    for target in make_performance.read("targets.json"):
+        if target["value"] != ["speed_up"]:
+            continue
+        text = performance_figures.second_core(target)
+        found = re.search(r"2 ÷ (\S+) × (\S+?)(?: × (\S+) \(.*\))? = ([\d.]+)\.", text)
+        assert found, text
+        factor, share, on_clock, ratio = (float(x or 1) for x in found.groups())
+        assert abs(2 / factor * share * on_clock / ratio - 1) < 0.006, text
+        row, one = performance_figures.measured_row(target), performance_figures.one_thread(target)
+        assert row and one and row["threads"] == 2 and one["threads"] == 1
+        assert factor == pytest.approx(row["cpu_seconds"]["median"] / one["cpu_seconds"]["median"], abs=1e-4)
+        assert f"n = {row['seconds']['n']}" in text
+
+
+def test_reasons_follow_the_measurements(measurements: Path) -> None:
+    before = make_performance.targets()
+    msm, first = measurements / "cpu-msm.json", measurements / "cpu-msm-first.json"
+    contents = msm.read_bytes(), first.read_bytes()
+    first.write_bytes(contents[0])
+    msm.write_bytes(contents[1])
+    after = make_performance.targets()
+    whats = [t["what"] for t in make_performance.read("targets.json") if t["file"] == "cpu-msm.json" and "like" in t]
+    for what in whats:
+        lines = [[at for at in page.splitlines() if at.startswith(f"- **{what}**")] for page in (before, after)]
+        assert not lines[0] or lines[0] != lines[1], what
+
+    def slower(row: dict[str, Any]) -> None:
+        row["seconds"] |= {"median": 0.1, "min": 0.09, "max": 0.3, "n": 77, "spread": 0.02}
+        row["cpu_seconds"] |= {"median": 0.16, "min": 0.16}
+        row["speed_up"] = 1.0
+
+    changed(msm, slower, "msm g1 2^16", 2)
+    text = line(make_performance.targets(), "- **second core, G1 MSM 2^16**")
+    assert "(short)" in text and "waiting is 20 ms, 20 % of the wall time" in text and "n = 77" in text
+    assert "Unsteady (two threads: 90 ms to 300 ms, n = 77)" in text
+    # Sums of phases, and the other file of a ratio.
+    changed(measurements / "cpu-prove.json", lambda row: row["phases"].update(msm_h=10.0), "prove 2KiB")
+    text = line(make_performance.targets(), "- **2 KiB proof, whole warm process, two cores, IFMA**")
+    assert "over H takes 10 s" in text
+    changed(measurements / "cpu-field-scalar.json", lambda row: row.update(ns_per_lane=77.7), "fp mul")
+    assert "is 77.7 ns against" in line(
+        make_performance.targets(), "- **2 KiB proof, whole warm process, two cores, scalar path**"
+    )
+    first.unlink()
+    text = line(make_performance.targets(), "- **second core, G1 MSM 2^16**")
+    assert "another run" not in text and "?" not in text
+
+
+def test_the_machine_column_says_what_is_known_of_a_row(measurements: Path) -> None:
+    ntt, prove = target_named("second core, NTT 2^20"), target_named("verify one proof, in process, warm")
+    assert performance_figures.machine_state(prove) == "too short to tell"
+    file = measurements / "cpu-ntt.json"
+    changed(file, lambda row: row["seconds"].update(spread=0.0), "ntt 2^20")
+    words = {"busy": {"busy": True}, "not known": {"busy": None, "line": "not known on this system"}, "quiet": {"busy": False}}
+    for word, noise in words.items():
+        changed(file, lambda row, noise=noise: row["noise"].update(noise), "ntt 2^20", 2)  # type: ignore[misc]
+        assert performance_figures.machine_state(ntt) == word
+    changed(file, lambda row: row["seconds"].update(spread=1.0), "ntt 2^20", 1)
+    assert performance_figures.machine_state(ntt) == "quiet, unsteady"
+    file.unlink()
+    row = line(make_performance.targets(), "| second core, NTT 2^20 |")
+    assert "not measured |  | cpu-ntt.json" in row and "quiet" not in row
+
+
+@pytest.mark.parametrize(
+    ("more", "value", "text"),
+    [
+        (True, 1.948, "1.948 ×"),
+        (True, 1.9499996, "1.9499996 ×"),
+        (True, 1.95, "1.95 ×"),
+        (True, 2.0218, "2.02 ×"),
+        (True, 1.7964, "1.796 ×"),
+        (False, 1.9504, "1.9504 ×"),
+        (False, 1.94, "1.94 ×"),
+        (False, 1234.56, "1,235 ×"),
+    ],
+)
+def test_a_value_never_looks_as_if_it_kept_a_bound_that_it_does_not_keep(more: bool, value: float, text: str) -> None:
+    assert performance_parts.measured({"must": 1.8, "aim": 1.95, "unit": "×", "more": more}, value) == text
+
+
+def test_the_page_shows_what_variants_shows() -> None:
+    page = make_performance.variants()
+    for switch in variants.listing():
+        for found in switch["measured"]:
+            assert f"| {found['of']} | {found['words']} |" in page
+
+
+def test_the_page_says_its_help_and_names_a_broken_file(measurements: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = measurements.parent / "performance.md"
+    monkeypatch.setattr(make_performance, "TARGET", page)
+    monkeypatch.setattr("sys.argv", ["make_performance.py", "--help"])
+    with pytest.raises(SystemExit, match="0"):
+        make_performance.main()
+    assert not page.exists()
+    (measurements / "cpu-ntt.json").write_text('{"rows": [')
+    monkeypatch.setattr("sys.argv", ["make_performance.py"])
+    with pytest.raises(SystemExit, match=r"cpu-ntt\.json: no JSON"):
+        make_performance.main()
+    assert not page.exists()
+
+
+def test_headings_of_benchmarks_are_commands_that_ran() -> None:
+    for name in performance_card.BENCHES:
+        assert f"### `{make_performance.read(name)['command']}`" in performance_card.bench(name)
