@@ -2,8 +2,9 @@
 
 A reason in targets.json or card-targets.json has places, `{name}` or `{name:unit}`, and under `figures` what goes there: a
 number; a path, that is a list of keys into the target's row, or into its file where it names none; `{"file", "row", "path"}` for
-another file or row; `size`, 2^k of a task so named; or one of `OPERATIONS` on such, as `{"sum": [...]}`. Units: see `Figure`.
-`like` takes both from another target, but for the figures under `own`; `other` names a file with another run.
+another file or row; `size`, 2^k of a task so named; `{"entries": …}`, see `entries`; or one of `OPERATIONS` on such, as
+`{"sum": […]}`. Units: see `Figure`. `like` takes both from another target, but for the figures under `own`; `other` names a file
+with another run.
 """
 
 from __future__ import annotations
@@ -111,11 +112,22 @@ def figure(spec: Any, target: dict[str, Any]) -> float | None:
     if isinstance(spec, list):
         found = at(measured_row(target), spec)
         return None if found is None else float(found)
+    if "entries" in spec:
+        return entries(read(target["file"]), spec["entries"])
     if "path" in spec:
         return figure(spec["path"], {"file": target["file"], "row": target.get("row")} | spec)
     ((operation, arguments),) = spec.items()
     values = [figure(argument, target) for argument in arguments]
     return None if None in values else OPERATIONS[operation](*values)
+
+
+def entries(found: Any, start: str) -> float | None:
+    """Points times windows of a sum of points on a card, by the task's name: `… 2^27, …: 9 of 23 and 2 of 24 bits, …`."""
+    name = next((task for task in found["times_ms"] if task.startswith(start)), None) if found else None
+    if name is None:
+        return None
+    points, windows = re.findall(r"2\^(\d+)", name)[0], re.findall(r"(\d+) of \d+", name)
+    return float(sum(map(int, windows)) << int(points))
 
 
 def reason(target: dict[str, Any], targets: Sequence[dict[str, Any]] = ()) -> str:
