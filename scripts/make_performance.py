@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from scripts import performance_card
 from scripts.performance_figures import SECOND_CORE, chosen, file_of, machine_state, reason, scattered, second_core, unsteady
-from scripts.performance_parts import ROOT, below_aim, bounds, link, measured, number, reached, read, table, time
+from scripts.performance_parts import ROOT, below_aim, bounds, commit, link, measured, number, reached, read, table, time
 
 TARGET = ROOT / "docs" / "performance.md"
 
@@ -62,8 +62,9 @@ its machine.
 - *Others*: CPUs that other processes, and the host, took while the rounds of a row were measured. **Unsteady**: its quartiles
   are further apart than a tenth of its median.
 - *Quiet* is what the system's counters show. The host's other guests leave no trace in them; unsteady rows are what shows those.
-- This virtual machine gives no cycle or cache counters ([synthesis-32gib.json](measurements/synthesis-32gib.json) records each
-  as refused). In their place: CPU time on one thread and on two, least times, and rates of single kernels.
+- The virtual machine of the CPU's files gives no cycle or cache counters: each is recorded as refused in
+  [synthesis-32gib.json](measurements/synthesis-32gib.json). In their place: CPU time on one thread and on two, least times, and
+  rates of single kernels.
 - A result counts only if it was compared with something that does not use the measured routine. The last column says with
   what; where it differs, the run fails.
 - Whole processes are warm: compiled code, shape and parameters are there, and the bytecode of the modules, as pip leaves it;
@@ -85,11 +86,6 @@ def machine(found: dict[str, Any]) -> str:
     lines.append(f"{found['load_after'][0] if found['load_after'] else '?'} after.")
     lines += [f"{noise['line'][0].upper()}{noise['line'][1:]}." for noise in found["noise"].values()]
     return " ".join(lines)
-
-
-def commit(m: dict[str, Any]) -> str:
-    """The commit that was measured, or the digest of its sources where there was no checkout."""
-    return f"commit {m['commit'][:12]}" if m["commit"] else f"no checkout, sources {m['sources'][:12]}"
 
 
 def others(row: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from scripts import performance_parts as parts
-from scripts.performance_parts import link, measured, number, read, time
+from scripts.performance_parts import commit, link, measured, number, read, time
 
 OPERATIONS: dict[str, Callable[..., float]] = {
     "sum": lambda *x: math.fsum(x),
@@ -156,9 +156,10 @@ def second_core(target: dict[str, Any]) -> str:
     text += f" = {measured(target, chosen(target)).removesuffix(' ×')}. By the least wall times "
     text += f"{number(one['seconds']['min'] / two['seconds']['min'])}, n = {two['seconds']['n']}"
     other = target.get("other", "")
-    if (elsewhere := row_in(read(other), target["row"]) if other else None) is not None:
+    found = read(other) if other else None
+    if (elsewhere := row_in(found, target["row"])) is not None:
         mark = ", unsteady" if scattered(elsewhere) else ""
-        text += f"; another run, {link(other)}, gave {number(elsewhere['speed_up'])}{mark}"
+        text += f"; another run, {link(other)} of {commit(found['machine'])}, gave {number(elsewhere['speed_up'])}{mark}"
     return text + ". "
 
 
@@ -176,7 +177,7 @@ def scattered(row: dict[str, Any]) -> bool:
 def parts_of(target: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The measurements that a target's value is made of, each with what it is: its row, the peer, the row on one thread."""
     row = measured_row(target)
-    if row is None:
+    if row is None or target["value"] == ["peak_memory"]:
         return []
     found = [("", row["partitions"][0] if "partitions" in row else row)]
     if target["value"][0] == "peer":

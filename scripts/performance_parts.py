@@ -86,3 +86,8 @@ def below_aim(lines: list[str], before: str = "") -> str:
 def link(name: str) -> str:
     """A link to a measurement file, or its name if it is not there."""
     return f"[{name}](measurements/{name})" if exists(name) else name
+
+
+def commit(m: dict[str, Any]) -> str:
+    """The commit that was measured, or the digest of its sources where there was no checkout."""
+    return f"commit {m['commit'][:12]}" if m["commit"] else f"no checkout, sources {m['sources'][:12]}"
