@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from cuzk import workers
 from cuzk.bench import measure
 from cuzk.bench.measure import Request, Task
 from cuzk.field import lanes
@@ -70,6 +72,28 @@ class Products:
 
     def _look(self) -> None:
         measure.same_again(np.array_equal(self._out, self._end), self.label)
+
+
+def on_each(counts: Sequence[int]) -> list[Task]:
+    """As many chains of Fp products as the largest of these numbers of CPUs, on each of them.
+
+    Neither memory nor caches are shared there: what more CPUs bring to it is all that they can bring while it is measured. A cloud
+    host may run two virtual CPUs on one core for a while, which no counter of this system shows.
+    """
+    chains = [Products("fp", "mul") for _ in range(max(counts))]
+    jobs = [chain.task() for chain in chains]
+
+    def everyone(what: Callable[[Task], object]) -> None:
+        for job in jobs:
+            what(job)
+
+    task = Task(
+        lambda: workers.run_all(Products.run, [(chain,) for chain in chains]),
+        1,
+        lambda: everyone(lambda job: job.before()),
+        lambda: everyone(lambda job: job.after()),
+    )
+    return measure.on_each(task, counts)
 
 
 def run(request: Request, rounds: int = ROUNDS) -> list[dict[str, Any]]:

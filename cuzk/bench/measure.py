@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -257,9 +258,14 @@ def class_sums(array: npt.NDArray[np.uint64], classes: int) -> list[int]:
     return [sum(int(v) << (32 * i) for i, v in enumerate(line)) for line in total]
 
 
-def with_speed_up(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of one task on different numbers of CPUs: each with its speed over that of the first, where that one has one CPU."""
+def with_speed_up(rows: list[dict[str, Any]], products: Sequence[Times] = ()) -> list[dict[str, Any]]:
+    """Rows of one task on different numbers of CPUs: each with its speed over that of the first, where that one has one CPU.
+
+    `products`: times of products alone on the same numbers of CPUs in the same rounds; what those gain stands beside.
+    """
     first = rows[0]
-    for other in rows[1:] if first["threads"] == 1 else []:
+    for k, other in enumerate(rows[1:] if first["threads"] == 1 else [], 1):
         other["speed_up"] = round(first["seconds"]["median"] / other["seconds"]["median"], 3)
+        if products:
+            other["products_speed_up"] = round(median(products[0].wall) / median(products[k].wall), 3)
     return rows

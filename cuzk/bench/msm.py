@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cuzk.bench import arkworks, measure
+from cuzk.bench import arkworks, field, measure
 from cuzk.bench.machine import version_of
 from cuzk.bench.measure import Request, Task, Times
 from cuzk.curve import g1, g2
@@ -98,7 +98,8 @@ def _measure(instance: Instance, name: str, request: Request, peer: arkworks.Sum
         with measure.on_cpus(threads):
             instance.task()
         shown.append(instance.check(name))
-    tasks = measure.on_each(instance.timed(name), request.cpus())
+    cpus = request.cpus()
+    tasks = measure.on_each(instance.timed(name), cpus) + field.on_each(cpus)
     tasks += [_peer_task(peer, instance.want, name)] if peer is not None else []
     all_times = measure.in_rounds(tasks, request.runs)
     rows, n = [], len(instance.scalars)
@@ -110,7 +111,7 @@ def _measure(instance: Instance, name: str, request: Request, peer: arkworks.Sum
         if peer is not None and threads == 1:
             row["peer"] = against_peer(times, all_times[-1])
         rows.append(row)
-    return measure.with_speed_up(rows)
+    return measure.with_speed_up(rows, all_times[len(cpus) : 2 * len(cpus)])
 
 
 def run(request: Request) -> list[dict[str, Any]]:

@@ -101,9 +101,9 @@ def _rows(log2_size: int, request: Request) -> list[dict[str, Any]]:
         lambda: measure.same_again(np.array_equal(values, want), name),
     )
     cpus = request.cpus()
-    tasks = [*measure.on_each(transform, cpus), *measure.on_each(_traffic(log2_size), cpus)]
+    tasks = [*measure.on_each(transform, cpus), *measure.on_each(_traffic(log2_size), cpus), *field.on_each(cpus)]
     times = measure.in_rounds([*tasks, product.task()], request.runs)
-    rows, all_traffic = [], times[len(cpus) : -1]
+    rows, all_traffic = [], times[len(cpus) : 2 * len(cpus)]
     for threads, its, traffic, shown in zip(cpus, times, all_traffic, results, strict=False):
         row = measure.row(name, its, threads, result=shown)
         butterflies = domain.size // 2 * log2_size
@@ -113,7 +113,7 @@ def _rows(log2_size: int, request: Request) -> list[dict[str, Any]]:
         elif cpus[0] == 1:
             row["load_store_speed_up"] = round(median(all_traffic[0].wall) / median(traffic.wall), 3)
         rows.append(row)
-    return measure.with_speed_up(rows)
+    return measure.with_speed_up(rows, times[2 * len(cpus) : -1])
 
 
 def _against_floor(

@@ -212,6 +212,7 @@ WORDS = {
     "ns_per_point_and_window": "{:.1f} ns a point and window",
     "rows_per_second": "{:,} rows/s",
     "speed_up": "{:.2f} times one thread",
+    "products_speed_up": "products alone {:.2f} times",
     "peak_memory": "peak memory {:,} bytes",
     "per_ns": "{:.2f} a nanosecond",
     "of_random": "{:.2f} of random scalars",

@@ -81,6 +81,9 @@ def test_speed_up_is_over_one_cpu() -> None:
 
     assert measure.with_speed_up(rows(1, 2))[1]["speed_up"] == 2
     assert "speed_up" not in measure.with_speed_up(rows(2, 4))[1]
+    alone = [measure.Times([3.0, 3.0, 9.0], [3.0]), measure.Times([2.0, 9.0, 2.0], [2.0])]
+    found = measure.with_speed_up(rows(1, 2), alone)
+    assert "products_speed_up" not in found[0] and found[1]["products_speed_up"] == 1.5
 
 
 def test_numbers_of_cpus_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
