@@ -282,16 +282,19 @@ def test_the_two_parts_of_what_a_second_core_lacks_make_the_ratio() -> None:
 
 
 def test_reasons_follow_the_measurements(measurements: Path) -> None:
-    before = make_performance.targets()
     msm, first = measurements / "cpu-msm.json", measurements / "cpu-msm-first.json"
+    if not first.exists():
+        shutil.copy(msm, first)
+        for threads in (1, 2):
+            changed(first, lambda row: row["cpu_seconds"].update(median=3.0), "msm g1 2^16", threads)
     contents = msm.read_bytes(), first.read_bytes()
+    before = make_performance.targets()
     first.write_bytes(contents[0])
     msm.write_bytes(contents[1])
     after = make_performance.targets()
     whats = [t["what"] for t in make_performance.read("targets.json") if t["file"] == "cpu-msm.json" and "like" in t]
-    for what in whats:
-        lines = [[at for at in page.splitlines() if at.startswith(f"- **{what}**")] for page in (before, after)]
-        assert not lines[0] or lines[0] != lines[1], what
+    lines = [[at for at in page.splitlines() if at.startswith(tuple(f"- **{w}**" for w in whats))] for page in (before, after)]
+    assert lines[0] != lines[1]
 
     def slower(row: dict[str, Any]) -> None:
         row["seconds"] |= {"median": 0.1, "min": 0.09, "max": 0.3, "n": 77, "spread": 0.02}
