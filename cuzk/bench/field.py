@@ -77,8 +77,8 @@ class Products:
 def on_each(counts: Sequence[int]) -> list[Task]:
     """As many chains of Fp products as the largest of these numbers of CPUs, on each of them.
 
-    Neither memory nor caches are shared there: what more CPUs bring to it is all that they can bring while it is measured. A cloud
-    host may run two virtual CPUs on one core for a while, which no counter of this system shows.
+    Neither memory nor caches are shared there: what more CPUs bring to it is all that they can bring while it is measured. A
+    cloud host may run two virtual CPUs on one core for a while, which no counter of this system shows.
     """
     chains = [Products("fp", "mul") for _ in range(max(counts))]
     jobs = [chain.task() for chain in chains]
