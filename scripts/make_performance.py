@@ -170,7 +170,9 @@ def facts(row: dict[str, Any]) -> str:
     if "rows_per_second" in row:
         parts.append(f"{row['rows_per_second'] / 1e6:.1f} M rows/s")
     if "speed_up" in row:
-        parts.append(f"{number(row['speed_up'])} × one thread")
+        alone = {"products in cache": "products_speed_up", "loads and stores": "load_store_speed_up"}
+        also = ", ".join(f"{name} {number(row[key])} ×" for name, key in alone.items() if key in row)
+        parts.append(f"{number(row['speed_up'])} × one thread" + f" ({also})" * bool(also))
     if "peak_memory" in row:
         parts.append(f"peak memory {row['peak_memory'] / (1 << 30):.2f} GiB")
     if "phase_start" in row:

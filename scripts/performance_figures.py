@@ -155,6 +155,9 @@ def second_core(target: dict[str, Any]) -> str:
         text += f" × {on_clock:.4f} (one thread's wall time over its CPU time)"
     text += f" = {measured(target, chosen(target)).removesuffix(' ×')}. By the least wall times "
     text += f"{number(one['seconds']['min'] / two['seconds']['min'])}, n = {two['seconds']['n']}"
+    if (products := two.get("products_speed_up")) is not None:
+        text += f"; products in cache, which share neither memory nor caches, gained {number(products)} in the same rounds, and "
+        text += f"this {percent(one['seconds']['median'] / wall / products)} of that"
     other = target.get("other", "")
     found = read(other) if other else None
     if (elsewhere := row_in(found, target["row"])) is not None:

@@ -299,12 +299,14 @@ def test_reasons_follow_the_measurements(measurements: Path) -> None:
     def slower(row: dict[str, Any]) -> None:
         row["seconds"] |= {"median": 0.1, "min": 0.09, "max": 0.3, "n": 77, "spread": 0.02}
         row["cpu_seconds"] |= {"median": 0.16, "min": 0.16}
-        row["speed_up"] = 1.0
+        row |= {"speed_up": 1.0, "products_speed_up": 1.25}
 
     changed(msm, slower, "msm g1 2^16", 2)
     text = line(make_performance.targets(), "- **second core, G1 MSM 2^16**")
     assert "(short)" in text and "waiting is 20 ms, 20 % of the wall time" in text and "n = 77" in text
     assert "Unsteady (two threads: 90 ms to 300 ms, n = 77)" in text
+    assert re.search(r"gained 1\.25 in the same rounds, and this 8\d % of that", text)
+    assert "1 × one thread (products in cache 1.25 ×)" in make_performance.subject("msm", "Sums")
     # Sums of phases, and the other file of a ratio.
     changed(measurements / "cpu-prove.json", lambda row: row["phases"].update(msm_h=10.0), "prove 2KiB")
     text = line(make_performance.targets(), "- **2 KiB proof, whole warm process, two cores, IFMA**")
