@@ -27,6 +27,7 @@ def run(request: Request) -> list[dict[str, Any]]:
             watch = Watch(with_children=True)
             runs = process.warm_runs(arguments, config.cpu_path(), request.runs, first=False)
             noise = measure.noise_of(watch)
+            request.progress.line(f"{label}, {device}: looking at what the last one left")
             shown = setup.check(size, runs, Path(folder), label, request)
         phases = {name: round(median(r.answer["phases"][name] for r in runs), 6) for name in runs[0].answer["phases"]}
         row = measure.row(label, process.times(runs, noise), config.thread_count(), result=shown)

@@ -63,6 +63,7 @@ def run(request: Request) -> list[dict[str, Any]]:
                     with measure.on_cpus(threads):
                         runs = process.warm_runs(["setup", str(size), "-o", str(folder)], path, request.runs, first=False)
                     noise = measure.noise_of(watch)
+                    request.progress.line(f"{label}, {path}: looking at what the last one left")
                     shown = check(size, runs, folder, label, request)
                 finally:
                     shutil.rmtree(folder, ignore_errors=True)
