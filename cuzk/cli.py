@@ -21,6 +21,7 @@ from cuzk.config import check_environment
 from cuzk.errors import EXIT_CODES, CuzkError, InternalError, Interrupted, ResourceError, UsageError
 
 START = time.perf_counter()
+NO_ROOM = ("cannot allocate memory", "failed to map segment")  # what a loader says where address space is short
 
 EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
 SUPPORTED = """\b
@@ -234,8 +235,8 @@ def synth_only(**options: Any) -> None:
 
 @cli.command()
 @click.argument("subject", metavar="[field|ntt|msm|synth|prove|setup]", required=False)
-@click.option("--size", metavar="SIZE,…", help="Elements (2^20) for ntt and msm, sector sizes for synth, prove and setup.")
-@click.option("--runs", type=click.IntRange(min=1), help="Timed runs of each task.  [default: 5; 10 with --variant]")
+@click.option("--size", metavar="SIZE,…", help="Elements for ntt and msm, as 2^20 or as 20; sectors for synth, prove, setup.")
+@click.option("--runs", type=click.IntRange(min=1), help="Timed runs of each task, at least.  [default: 5; 10 with --variant]")
 @click.option("--threads", type=click.IntRange(min=1), help="CPUs to use.  [default: one, and all]")
 @click.option("--device", metavar="auto|cpu|cuda[:ids]", default="auto", show_default=True)
 @click.option("--peers", is_flag=True, help="Time arkworks on one thread beside our sums of points (msm); needs the bench extra.")
@@ -247,6 +248,11 @@ def bench(**options: Any) -> None:
 
     The subject prove runs whole warm processes on every arithmetic path of this machine (CUZK_CPU chooses one); setup too, which
     takes minutes. --device cuda measures on a card, with clocks and what each kernel takes; auto is the CPU here.
+
+    Short tasks of field, ntt and msm have further rounds until they have run for 8 seconds, at most five times --runs in all: n
+    says how many. Of synth, prove and setup, and on a card, --runs is the number, and four times that to check a proof.
+
+    A number up to 31 as --size of ntt (6 to 31) and msm (0 to 31) is an exponent, 20 for 2^20; a larger one is 2^k itself.
 
     Example: cuzk bench msm --size 2^16,2^18 --peers --json
     """
@@ -383,6 +389,19 @@ def _fail(error: CuzkError, as_json: bool) -> int:
     return error.code
 
 
+def _short_of_memory(error: BaseException) -> BaseException | None:
+    """The error, or the one that it came of, if it says that memory is short: libraries that find no room say so in words."""
+    its: BaseException | None = error if isinstance(error, MemoryError | OSError | ImportError) else None
+    while its is not None:
+        words = str(its).lower()
+        if isinstance(its, MemoryError) or getattr(its, "errno", None) == errno.ENOMEM:
+            return its
+        if isinstance(its, OSError | ImportError) and any(text in words for text in NO_ROOM):
+            return its
+        its = its.__cause__ or its.__context__
+    return None
+
+
 def _as_cuzk_error(error: BaseException) -> CuzkError:
     """Every exception as one of ours."""
     if isinstance(error, CuzkError):
@@ -390,8 +409,8 @@ def _as_cuzk_error(error: BaseException) -> CuzkError:
     if isinstance(error, click.ClickException):
         return UsageError(error.format_message(), hint="see --help")
     phase = error.__dict__.get("phase")
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-        said = str(error).removeprefix(f"[Errno {errno.ENOMEM}] ")
+    if (short := _short_of_memory(error)) is not None:
+        said = str(short).removeprefix(f"[Errno {errno.ENOMEM}] ")
         return ResourceError("out of memory", got=said or None, phase=phase, hint="free memory, or raise its limit (ulimit -v)")
     if isinstance(error, OSError):
         return ResourceError(error.strerror or str(error) or "input/output error", file=error.filename, phase=phase)

@@ -320,6 +320,22 @@ def test_short_memory_is_code_7_with_its_phase(error: Exception) -> None:
     assert found.hint is not None and "ulimit" in found.hint
 
 
+def test_a_library_that_finds_no_room_is_short_memory() -> None:
+    """As llvmlite has it: its own words about a file, and the loader's behind them."""
+    try:
+        try:
+            raise OSError("libllvmlite.so: failed to map segment from shared object")
+        except OSError:
+            raise OSError("Could not find/load shared object file") from None
+    except OSError as error:
+        found = cli_module._as_cuzk_error(error)
+    assert (found.code, found.message) == (7, "out of memory") and "failed to map" in str(found.got)
+    assert found.hint is not None and "ulimit" in found.hint
+    words = "libopenblas.so: cannot allocate memory in static TLS block"
+    assert cli_module._as_cuzk_error(ImportError(words)).code == 7
+    assert cli_module._as_cuzk_error(ImportError("no module")).code == 8
+
+
 def test_an_error_without_a_number_keeps_its_words() -> None:
     found = cli_module._as_cuzk_error(OSError("no such library"))
     assert (found.code, found.message) == (7, "no such library")

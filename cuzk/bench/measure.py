@@ -24,7 +24,8 @@ from cuzk.progress import Progress
 RUNS, ROUNDS = 5, 10  # of one way, and comparing several
 _LEAST_SECONDS = 8.0  # that rounds of one task on several numbers of CPUs last,
 _MORE = 4  # unless there are this many times more of them than asked for
-_SIZES = 31
+LARGEST = 31  # the logarithm of the largest number of elements
+SMALLER = "measure a smaller --size, or free memory"
 _STEADY = 0.1  # of the median: a wider spread is pointed out
 _SHORTEST = 0.5  # seconds in which the system's clock ticks tell what others did
 _PIECE = 1 << 26  # bytes that a thread hashes at a time
@@ -109,6 +110,13 @@ def result(data: bytes | npt.NDArray[Any], against: str, holds: bool, name: str)
     return {"sha256": hashlib.sha256(content).hexdigest(), "against": against, "holds": holds}
 
 
+def require_cpus(count: int) -> None:
+    """Raises  UsageError where there are not so many CPUs, or where the system cannot tell a process to use fewer"""
+    have = config.thread_count()
+    if count > have or (count < have and not hasattr(os, "sched_setaffinity")):
+        raise UsageError("not so many CPUs to choose from", where="--threads", expected=f"at most {have}", got=count)
+
+
 @contextmanager
 def on_cpus(count: int) -> Iterator[None]:
     """Only `count` of this process's CPUs, for this thread, for what it starts and for `config.thread_count`.
@@ -119,8 +127,7 @@ def on_cpus(count: int) -> Iterator[None]:
     if count == have:
         yield
         return
-    if count > have or not hasattr(os, "sched_setaffinity"):
-        raise UsageError("not so many CPUs to choose from", where="--threads", expected=f"at most {have}", got=count)
+    require_cpus(count)
     cpus = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, set(sorted(cpus)[-count:]))  # the first ones serve more interrupts
@@ -224,16 +231,18 @@ def same_again(holds: bool, name: str) -> None:
         )
 
 
-def parse_powers(text: str) -> tuple[int, ...]:
-    """`2^16,2^18`, `65536` or `16`: base-2 logarithms of numbers of elements. Raises UsageError."""
+def parse_powers(text: str, least: int = 0) -> tuple[int, ...]:
+    """`2^16,2^18`, `65536` or `16`: base-2 logarithms of numbers of elements, none below `least`. Raises UsageError."""
     found = []
     for word in text.split(","):
         digits = word.strip().removeprefix("2^")
         n = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 12 else -1
-        if n > _SIZES and "^" not in word and n & (n - 1) == 0:
+        if n > LARGEST and "^" not in word and n & (n - 1) == 0:
             n = n.bit_length() - 1
-        if not 0 <= n <= _SIZES:
-            raise UsageError("no such size", where="--size", expected=f"2^0 to 2^{_SIZES}, with commas between", got=text[:60])
+        if not least <= n <= LARGEST:
+            expected = f"2^{least} to 2^{LARGEST}, with commas between"
+            hint = f"a number up to {LARGEST} is an exponent, a larger one the power of two itself"
+            raise UsageError("no such size", where="--size", expected=expected, got=text[:60], hint=hint)
         found.append(n)
     return tuple(dict.fromkeys(found))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cuzk import config
 from cuzk.bench import arkworks, field, measure
 from cuzk.bench.machine import version_of
 from cuzk.bench.measure import Request, Task, Times
@@ -15,6 +16,7 @@ from cuzk.errors import InternalError
 from cuzk.field import fr_vector
 from cuzk.field.limbs import FR_LIMBS, FR_RADIX, U64, fp_ints
 from cuzk.field.params import R
+from cuzk.memory import refuse_over
 from cuzk.msm import pippenger
 from cuzk.msm.fixed_base import FixedBase
 from cuzk.msm.rows import rows_from_mont
@@ -24,6 +26,8 @@ SIZES = {"g1": (16, 18, 20, 22), "g2": (16,)}
 PEER_SIZES = {"g1": (16, 18, 20), "g2": (16,)}
 AGAINST = "(Σ k_i s_i) G by cuzk.spec.curve, where the points are k_i G and the products are those of cuzk.field.fr_vector; "
 AGAINST += "every timed run"
+# Bytes at the peak: of interpreter, code and the generator's table; of a point with its scalars and digits; of one in the peer.
+_PROGRAM, _POINT, _PEER_POINT = 300 << 20, {"g1": 400, "g2": 700}, {"g1": 900, "g2": 1800}
 _GENERATORS = {"g1": g1.GENERATOR, "g2": g2.GENERATOR}
 
 
@@ -64,6 +68,11 @@ class Instance:
     def timed(self, name: str) -> Task:
         """The task with the look at each run."""
         return Task(self.task, 1, self.forget, lambda: measure.same_again(self.holds(), name))
+
+
+def memory(curve: str, log2_size: int, peer: bool) -> int:
+    """Bytes of memory at the peak of one size."""
+    return _PROGRAM + ((_POINT[curve] + peer * _PEER_POINT[curve]) << log2_size)
 
 
 def _peer_task(peer: arkworks.Sum, want: list[int], name: str) -> Task:
@@ -115,10 +124,17 @@ def _measure(instance: Instance, name: str, request: Request, peer: arkworks.Sum
 
 
 def run(request: Request) -> list[dict[str, Any]]:
-    """G1 and G2, each size on one CPU, on all, and the peer on one, in the same rounds."""
+    """G1 and G2, each size on one CPU, on all, and the peer on one, in the same rounds.
+
+    Raises  ResourceError where memory is short
+    """
     if request.peers:
         arkworks.module()
     rows = []
+    for curve, usual in SIZES.items():
+        largest = max(request.sizes or usual)
+        need = memory(curve, largest, request.peers and bool(request.sizes))
+        refuse_over(need, config.available_memory(), "available memory", f"msm {curve} 2^{largest}", measure.SMALLER)
     for curve, usual in SIZES.items():
         sizes = request.sizes or usual
         n = 1 << max(sizes)

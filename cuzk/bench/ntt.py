@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from cuzk import workers
+from cuzk import config, workers
 from cuzk.bench import field, measure
 from cuzk.bench.measure import Request, Task, Times
 from cuzk.field import fr_vector
-from cuzk.field.limbs import FR_LIMBS, FR_RADIX, U64
+from cuzk.field.limbs import FR_BYTES, FR_LIMBS, FR_RADIX, U64
 from cuzk.field.params import R, omega
 from cuzk.kernels import rates_cpu
+from cuzk.memory import refuse_over
 from cuzk.ntt import Domain
 
 SIZES = (20, 22)
 CLASSES = 64
 SMALLEST = CLASSES.bit_length() - 1
+LEAST_WITH_FLOOR = 16  # below, starting a pass over memory takes longer than the pass, and the floor says nothing
+_PROGRAM, _VECTORS = 200 << 20, 6.5  # bytes of interpreter and code; vectors that are there at the peak, tables among them
 AGAINST = (
     "Σ y^j X_j = (y^m - 1) Σ x_i / (y w^i - 1) at a point y that depends on all values X_j, products and inverses by "
     "cuzk.field.fr_vector; in plain integers, 64 values as sums over all inputs and 64 inputs as sums over all values; after "
@@ -67,6 +70,11 @@ def holds(before: U64, after: U64) -> bool:
     return _reduced(after) and forth and back == [m * x % R for x in ints(before)] and _at_a_point(before, after)
 
 
+def memory(log2_size: int) -> int:
+    """Bytes of memory at the peak of one size."""
+    return _PROGRAM + int(_VECTORS * (FR_BYTES << log2_size))
+
+
 def _traffic(log2_size: int) -> Task:
     """Load and store every element once, over an array of 2^log2_size."""
     half = 1 << (log2_size - 1)
@@ -109,7 +117,8 @@ def _rows(log2_size: int, request: Request) -> list[dict[str, Any]]:
         butterflies = domain.size // 2 * log2_size
         row["ns_per_butterfly"] = round(row["seconds"]["median"] / butterflies * 1e9, 3)
         if threads == 1:
-            row |= _against_floor(row, butterflies, product, times[-1], [median(s) * 2e9 / domain.size for s in traffic[:2]])
+            load_store = [median(s) * 2e9 / domain.size for s in traffic[:2]]
+            row |= _against_floor(row, butterflies, product, times[-1], load_store, log2_size >= LEAST_WITH_FLOOR)
         elif cpus[0] == 1:
             row["load_store_speed_up"] = round(median(all_traffic[0].wall) / median(traffic.wall), 3)
         rows.append(row)
@@ -117,21 +126,28 @@ def _rows(log2_size: int, request: Request) -> list[dict[str, Any]]:
 
 
 def _against_floor(
-    row: dict[str, Any], butterflies: int, product: field.Products, times: Times, load_store: list[float]
+    row: dict[str, Any], butterflies: int, product: field.Products, times: Times, load_store: list[float], whole: bool
 ) -> dict[str, Any]:
-    """The floor of a butterfly by the clock and by CPU time, and what a butterfly is of it."""
+    """What a butterfly is of a product; where `whole`, the floor with the traffic too, and what a butterfly is of that. By the
+    clock and by CPU time.
+    """
     found: dict[str, Any] = {}
     for prefix, key, seconds, other in zip(("", "cpu_"), ("seconds", "cpu_seconds"), times[:2], load_store, strict=True):
         ns, one = row[key]["median"] / butterflies * 1e9, median(seconds) / product.count * 1e9
-        found[f"{prefix}floor"] = {"fr_product_ns": round(one, 3), "load_store_both_ns": round(other, 3)}
-        found[f"{prefix}against_floor"] = round(ns / (one + other), 3)
         found[f"{prefix}against_product_alone"] = round(ns / one, 3)
+        if whole:
+            found[f"{prefix}floor"] = {"fr_product_ns": round(one, 3), "load_store_both_ns": round(other, 3)}
+            found[f"{prefix}against_floor"] = round(ns / (one + other), 3)
     return found
 
 
 def run(request: Request) -> list[dict[str, Any]]:
-    """Each size on one CPU and on all, with the speed-up; the parts of the floor in the same rounds."""
-    rows = []
+    """Each size on one CPU and on all, with the speed-up; the parts of the floor in the same rounds.
+
+    Raises  ResourceError where memory is short
+    """
+    rows, largest = [], max(request.sizes or SIZES)
+    refuse_over(memory(largest), config.available_memory(), "available memory", f"ntt 2^{largest}", measure.SMALLER)
     for log2_size in request.sizes or SIZES:
         request.progress.line(f"ntt 2^{log2_size}, {', '.join(map(str, request.cpus()))} thread(s)")
         rows += _rows(log2_size, request)

@@ -16,7 +16,7 @@ from cuzk.circuits.params import parse_size
 from cuzk.commands.choices import choose_cards, device_names
 from cuzk.commands.synthesis_text import phase_table
 from cuzk.device import parse
-from cuzk.errors import UsageError
+from cuzk.errors import ResourceError, UsageError
 from cuzk.noise import Watch
 from cuzk.progress import Progress
 from cuzk.variants import DEFAULTS
@@ -47,22 +47,30 @@ def sizes(subject: str | None, text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
     if subject in OF_ELEMENTS:
-        found = measure.parse_powers(text)
-        if min(found) < SMALLEST[subject]:
-            raise UsageError("too small to measure", where="--size", expected=f"at least 2^{SMALLEST[subject]}", got=text[:60])
-        return found
+        return measure.parse_powers(text, SMALLEST[subject])
     if subject in OF_SECTORS:
         return tuple(dict.fromkeys(parse_size(word) for word in text.split(",")))
-    raise UsageError("this subject has no sizes", where="--size", expected=f"one of {', '.join(OF_ELEMENTS + OF_SECTORS)}")
+    raise _not_of(subject, "--size", text, OF_ELEMENTS + OF_SECTORS, "sizes")
+
+
+def _not_of(subject: str | None, flag: str, given: str, subjects: tuple[str, ...], what: str) -> UsageError:
+    """An option that the subject does not have, or that needs one."""
+    expected = f"one of {', '.join(subjects)}"
+    if subject is None:
+        return UsageError(f"{flag} needs a subject", where=flag, expected=expected, got=given[:60])
+    return UsageError(f"this subject has no {what}", where=flag, expected=expected, got=subject)
 
 
 def _check_switches(options: Options) -> None:
     """Raises  UsageError for switches where nothing has them, and as `variants.parse_variants`"""
     if options.opts and options.subject not in WITH_SWITCHES:
-        raise UsageError("this subject has no switches", where="--opt", expected=f"one of {', '.join(WITH_SWITCHES)}")
+        raise _not_of(options.subject, "--opt", options.opts[0], WITH_SWITCHES, "switches")
     if options.variant is not None and options.subject != "prove":
         hint = "cuzk synth-only --variant compares settings of synthesis"
-        raise UsageError("settings are compared in whole proofs", where="--variant", expected="cuzk bench prove", hint=hint)
+        got = options.subject or "no subject"
+        raise UsageError(
+            "settings are compared in whole proofs", where="--variant", expected="cuzk bench prove", got=got, hint=hint
+        )
     base = variants.apply(DEFAULTS, options.opts, variants.SYNTHESIS if options.subject == "synth" else variants.PROOF)
     if options.variant is not None:
         variants.parse_variants(options.variant, base, variants.PROOF)
@@ -108,18 +116,21 @@ def run(options: Options) -> dict[str, Any]:
     began = time.perf_counter()
     on_cards = parse(options.device).kind == "cuda"
     _check_switches(options)
+    chosen = sizes(options.subject, options.size)
     progress = Progress()
     progress.announce_compilation()
     cards = []
     if on_cards:
         _check_cards(options)
         cards = choose_cards(options.device, progress)
+    elif options.threads is not None:
+        measure.require_cpus(options.threads)
     if options.peers:
         _check_peers(options)
         arkworks.module()
     request = Request(
         options.runs or (measure.RUNS if options.variant is None else measure.ROUNDS),
-        sizes(options.subject, options.size),
+        chosen,
         () if options.threads is None else (options.threads,),
         options.peers,
         options.opts,
@@ -159,7 +170,11 @@ def _measured(subjects: tuple[str, ...], request: Request) -> tuple[list[dict[st
         facts["clocks"] = {"before": cuda_measure.clocks(card)}
     for subject, module in zip(subjects, modules, strict=True):
         watch = Watch(with_children=True)
-        rows += [{"subject": subject, **row} for row in module.run(request)]
+        try:
+            rows += [{"subject": subject, **row} for row in module.run(request)]
+        except MemoryError as error:
+            hint = "free memory, or raise its limit (ulimit -v)" if subject == "field" else measure.SMALLER
+            raise ResourceError("out of memory", where=f"cuzk bench {subject}", got=str(error) or None, hint=hint) from error
         noise[subject] = watch.report()
         if request.cards:
             facts["clocks"][f"after {subject}"] = cuda_measure.clocks(card)
@@ -178,13 +193,15 @@ def line(row: dict[str, Any]) -> str:
     """A row for people."""
     s = row["seconds"]
     head = f"{row['name']}, {row['path']}" + (f", {row['threads']} thread(s)" if "threads" in row else "")
-    text = f"{head}: {_time(s['median'])} ({_time(s['min'])} to {_time(s['max'])}, spread {_time(s['spread'])}, n = {s['n']})"
+    range_of = f"{_time(s['min'])} to {_time(s['max'])}, spread {_time(s['spread'])}, n = {s['n']}"
+    text = f"{head}: {_time(s['median'])} ({range_of if s['n'] > 1 else 'one run'})"
+    text += f"; CPU time {_time(row['cpu_seconds']['median'])}" if "cpu_seconds" in row else ""
     text += "; unsteady" if row.get("unsteady") else ""
     if row.get("noise") and row["noise"]["others"] is not None:
         text += f"; others took {row['noise']['others']:.2f} and the host {row['noise']['stolen']:.2f} CPUs meanwhile"
     for key, words in WORDS.items():
         if key in row:
-            text += f"; {words.format(row[key])}"
+            text += f"; {words.format(row[key] / (1 << 30) if key == 'peak_memory' else row[key])}"
     if "peer" in row:
         text += f"; {row['peer']['ratio']:.2f} times as fast as {row['peer']['name']} {row['peer']['version']}"
     return text
@@ -209,11 +226,13 @@ WORDS = {
     "ns_per_lane": "{:.2f} ns a lane",
     "ns_per_butterfly": "{:.2f} ns a butterfly",
     "against_floor": "{:.2f} of a product with the traffic of both elements",
+    "against_product_alone": "{:.2f} of the product alone",
     "ns_per_point_and_window": "{:.1f} ns a point and window",
+    "window_bits": "windows of {} bits",
     "rows_per_second": "{:,} rows/s",
     "speed_up": "{:.2f} times one thread",
     "products_speed_up": "products alone {:.2f} times",
-    "peak_memory": "peak memory {:,} bytes",
+    "peak_memory": "peak memory {:.2f} GiB",
     "per_ns": "{:.2f} a nanosecond",
     "of_random": "{:.2f} of random scalars",
 }

@@ -67,6 +67,14 @@ def test_no_sizes(text: str) -> None:
         measure.parse_powers(text)
 
 
+def test_the_range_of_sizes_is_the_subjects_own() -> None:
+    assert measure.parse_powers("6,2^31", 6) == (6, 31)
+    for text in ("0", "2^5", "16,32", "1000"):
+        with pytest.raises(UsageError, match="no such size") as caught:
+            measure.parse_powers(text, 6)
+        assert str(caught.value.expected).startswith("2^6 to 2^31") and "exponent" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize("classes", [1, 8])
 def test_sums_over_classes(classes: int, draw: Draw) -> None:
     array = measure.random_words((64, 4), draw.random.randrange(1 << 30))

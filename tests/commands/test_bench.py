@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from cuzk import statistics
 from cuzk.bench import known, machine, measure, process, prove
 from cuzk.bench.process import Run
 from cuzk.circuits import synthesis
 from cuzk.cli import main
 from cuzk.commands import bench
-from cuzk.errors import InternalError, UsageError
+from cuzk.errors import InternalError, ParametersError, UsageError
 from cuzk.parameters import policy
 
 
@@ -65,7 +66,70 @@ def test_without_a_checkout_the_digest_of_the_sources_says_what_ran(monkeypatch:
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = call(capsys, "msm", "--size", "4", "--runs", "1", "--threads", "1", "--peers")
     assert code == 0
+    assert "; CPU time " in out and "; windows of " in out and " bits; " in out
     assert "msm g1 2^4" in out and "times as fast as py_arkworks_bls12381" in out and "compared with" in out and "cores" in out
+
+
+def test_one_run_has_no_spread_and_memory_is_in_gib() -> None:
+    row = {
+        "name": "prove 2KiB",
+        "path": "ifma",
+        "threads": 2,
+        "seconds": statistics.summary([1.5]).as_dict(),
+        "peak_memory": 3 << 29,
+    }
+    assert bench.line(row) == "prove 2KiB, ifma, 2 thread(s): 1.500 s (one run); peak memory 1.50 GiB"
+    row["seconds"], row["cpu_seconds"] = statistics.summary([1.0, 2.0]).as_dict(), statistics.summary([0.002, 0.002]).as_dict()
+    assert "1.500 s (1.000 s to 2.000 s, spread " in bench.line(row) and "n = 2); CPU time 2.000 ms; " in bench.line(row)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "got"),
+    [
+        (["--size", "2^10"], "2^10"),
+        (["--opt", "presize=off"], "presize=off"),
+        (["field", "--size", "2^10"], "field"),
+        (["ntt", "--opt", "presize=off"], "ntt"),
+        (["--variant", "base,presize=off"], "no subject"),
+        (["ntt", "--threads", "4096"], 4096),
+    ],
+)
+def test_what_is_refused_is_named_before_anything_else(
+    arguments: list[str], got: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = call(capsys, *arguments, "--json")
+    error = json.loads(out)["error"]
+    assert (code, error["got"], err) == (2, got, "") and error["expected"]
+    assert ("needs a subject" in error["message"]) == (got in ("2^10", "presize=off"))
+
+
+def test_memory_that_runs_out_is_told_in_words_of_the_subject(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none(*_: object) -> None:
+        raise MemoryError("no room")
+
+    for subject, hint in (("ntt", measure.SMALLER), ("field", "free memory, or raise its limit (ulimit -v)")):
+        monkeypatch.setattr(f"cuzk.bench.{subject}.run", none)
+        code, out, _ = call(capsys, subject, "--json")
+        error = json.loads(out)["error"]
+        assert (code, error["message"], error["got"], error["hint"]) == (7, "out of memory", "no room", hint)
+
+
+def test_the_failure_of_a_process_is_that_of_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    its = ParametersError("the file is damaged", file="x.params", hint="delete it", phase="srs_load")
+    output = json.dumps({"error": its.as_dict()}).encode()
+    monkeypatch.setattr(process, "watched", lambda *_: process.Ended(1.0, 1.0, 1, 5, output, ""))
+    code, out, _ = call(capsys, "prove", "--runs", "1", "--json")
+    assert code == 5 and json.loads(out)["error"] == its.as_dict() | {"message": "cuzk prove: the file is damaged"}
+
+
+def test_help_says_how_many_runs_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    words = " ".join(call(capsys, "--help")[1].split())
+    assert f"until they have run for {measure._LEAST_SECONDS:.0f} seconds" in words and measure._MORE + 1 == 5
+    assert "at most five times --runs in all" in words and f"A number up to {measure.LARGEST} as --size" in words
 
 
 @pytest.mark.parametrize(
