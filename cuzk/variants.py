@@ -31,9 +31,9 @@ class Settings:
     stream_witness: bool = False
     fold_c: bool = True  # files hold their points as they are
 
-    def as_dict(self) -> dict[str, str]:
-        """Name and value as on the command line."""
-        return {name: _word(getattr(self, _field(name))) for name in SWITCHES}
+    def as_dict(self, on_cards: bool = True) -> dict[str, str]:
+        """Name and value as on the command line; without those that only cards have, if it is not about cards."""
+        return {name: _word(getattr(self, _field(name))) for name, switch in SWITCHES.items() if on_cards or not switch.cuda_only}
 
     def changed(self) -> list[str]:
         """`NAME=VALUE` of the switches that are not as by default."""

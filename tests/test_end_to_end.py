@@ -175,6 +175,7 @@ def test_switches_do_not_change_the_proof(opts: tuple[str, ...], tmp_path: Path)
     result = run("prove", *c1_of(case), "-o", out, "--params", "dev", "--unsafe-randomness", randomness, *switches, *files)
     assert out.read_bytes().hex() == proof_of(case)["proof"]
     assert {name: result["settings"][name] for name in (opt.split("=")[0] for opt in opts)} == dict(o.split("=") for o in opts)
+    assert "fold-c" not in result["settings"] and "pinned" not in result["settings"], "switches of cards, in a run without"
     tree = json.loads((tmp_path / "t.json").read_text())
     beside = tree["side_by_side"]
     assert sum(tree["phases"].values()) - sum(beside.values()) == pytest.approx(tree["seconds"], abs=1e-3)

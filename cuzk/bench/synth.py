@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from cuzk import config
 from cuzk.bench import known, measure, sampled_rows
 from cuzk.bench.measure import Request
 from cuzk.circuits import synthesis
@@ -14,6 +15,7 @@ from cuzk.circuits.template import Shape
 from cuzk.fixture import fabricate
 from cuzk.formats import c1, c1_resolve, registry, shapes
 from cuzk.formats.c1 import C1
+from cuzk.memory import refuse_over, synthesis_needs
 from cuzk.r1cs import evaluation, explicit
 from cuzk.r1cs.expansion import digests
 from cuzk.r1cs.packing import pack
@@ -91,12 +93,17 @@ def content_of(size: int) -> C1:
 
 
 def run(request: Request) -> list[dict[str, Any]]:
-    """Each size on one CPU and on all: into arrays made before, and with arrays made by each run."""
+    """Each size on one CPU and on all: into arrays made before, and with arrays made by each run.
+
+    Raises  ResourceError where memory is short
+    """
     rows = []
     settings = apply(DEFAULTS, request.opts, SYNTHESIS)
     for size in request.sizes or (known.SECTOR_SIZE,):
-        its, content = sector.parse(size), content_of(size)
-        shape = shapes.load_or_record(size, request.progress)
+        its, shape = sector.parse(size), shapes.load_or_record(size, request.progress)
+        need = sum(synthesis_needs(shape, synthesis.bytes_of(shape), 0, 0))
+        refuse_over(need, config.available_memory(), "available memory", f"synthesis {its.name}", measure.SMALLER)
+        content = content_of(size)
         pack(shape)
         for arrays in ("made before", "made by each run"):
             mine = []

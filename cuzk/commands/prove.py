@@ -124,7 +124,7 @@ def prove(options: Options, start: float) -> dict[str, Any]:
         "verified": True,
         "device": device_names(cards),
         **facts,
-        "settings": settings.as_dict(),
+        "settings": settings.as_dict(on_cards=bool(cards)),
         "randomness": "file" if options.unsafe_randomness else "system",
         "output": str(options.proof_file),
         "seconds": round(seconds, 3),

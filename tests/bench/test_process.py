@@ -109,9 +109,10 @@ def test_long_runs_are_told(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
 
 STARTS = """
-import os, sys
+import os, signal, sys
 from cuzk import signals
 from cuzk.bench import process
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start without
 if sys.argv[2] == "installed":
     signals.install()
 child = "import os, pathlib, sys, time; p = pathlib.Path(sys.argv[1]); n = p.with_suffix('.new'); "

@@ -97,6 +97,10 @@ def test_sizes_beyond_memory_are_refused_beforehand(monkeypatch: pytest.MonkeyPa
         with pytest.raises(ResourceError, match=f"not enough memory for .* 2\\^{size}") as caught:
             run(Request(sizes=(4, size)))
         assert caught.value.hint == measure.SMALLER
+    monkeypatch.setattr(config, "available_memory", lambda: 400 << 20)
+    with pytest.raises(ResourceError, match="not enough memory for synthesis 2KiB") as caught:
+        synth.run(Request(sizes=(2048,)))
+    assert caught.value.hint == measure.SMALLER
     assert max(ntt.memory(21), msm.memory("g2", 19, False)) < 1 << 30
     assert msm.memory("g1", 20, True) > msm.memory("g1", 20, False)
 
