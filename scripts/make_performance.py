@@ -180,14 +180,17 @@ def facts(row: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
+ANOTHER = "Another run, while the host gave less of a second core, to products too: "
+
+
 def subject(name: str, title: str) -> str:
     """All rows of a subject, on each path that was measured."""
     text = f"## {title}\n" + NOTES.get(name, "")
-    for file in (f"cpu-{name}.json", f"cpu-{name}-scalar.json"):
+    for file in (f"cpu-{name}.json", f"cpu-{name}-first.json", f"cpu-{name}-scalar.json"):
         found = read(file)
         if found is None:
             continue
-        text += f"\n{link(file)}. {machine(found)}\n\n"
+        text += f"\n{ANOTHER if '-first' in file else ''}{link(file)}. {machine(found)}\n\n"
         rows, against = [], []
         for row in found["rows"]:
             s, checked = row["seconds"], row["result"]["against"]
