@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+PARTS = ("file", "where", "expected", "got", "hint", "phase", "partition")  # of an error, beside its message
+
 
 class CuzkError(Exception):
     """Base of all errors. `code` is the process exit code, `kind` a stable word for machines."""
@@ -61,8 +63,7 @@ class CuzkError(Exception):
 
 def recast(error: CuzkError, kind: type[CuzkError]) -> CuzkError:
     """The same message under another exit code: a damaged parameter file is malformed input where it is the input."""
-    parts = ("file", "where", "expected", "got", "hint", "phase", "partition")
-    return kind(error.message, **{part: getattr(error, part) for part in parts})
+    return kind(error.message, **{part: getattr(error, part) for part in PARTS})
 
 
 class UsageError(CuzkError):

@@ -103,7 +103,7 @@ def large_synthesis(file: str) -> str:
     s, noise = partition["seconds"], found["noise"]["line"]
     return (
         f"\n{link(file)}, by `{found['command']}`: {e['cpu']}, {e['path']} path, {e['threads']} threads; numba {e['numba']}; "
-        f"{performance_card.commit(found)}. {noise[0].upper()}{noise[1:]}.\n\n"
+        f"{commit(found)}. {noise[0].upper()}{noise[1:]}.\n\n"
         + table(
             ("task", "path", "threads", "median", "spread", "n", "", "first run, first touch included"),
             [

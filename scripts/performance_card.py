@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from scripts.performance_figures import at, reason
-from scripts.performance_parts import below_aim, bounds, link, measured, number, reached, read, table, time
+from scripts.performance_parts import below_aim, bounds, commit, link, measured, number, reached, read, table, time
 
 BENCHES = ("h200-bench.json", "h200-bench-msm.json")
 REGISTERS = "kernels-sm90.json"
@@ -31,11 +31,6 @@ def heading(title: str, file: str, found: dict[str, Any], more: str = "") -> str
     names = ", ".join(c["name"] for c in facts_of["cards"])
     text = f"### {title}\n\n{link(file)}, by `{found['command']}`: {names}{more}; {', '.join(facts_of['compiler'])}; "
     return text + commit(found) + "." + changed_since(found)
-
-
-def commit(found: dict[str, Any]) -> str:
-    """The commit that a file is of."""
-    return f"commit {found['commit'][:12]}" if found.get("commit") else "measured before commits were recorded"
 
 
 def changed_since(found: dict[str, Any]) -> str:

@@ -90,4 +90,6 @@ def link(name: str) -> str:
 
 def commit(m: dict[str, Any]) -> str:
     """The commit that was measured, or the digest of its sources where there was no checkout."""
-    return f"commit {m['commit'][:12]}" if m["commit"] else f"no checkout, sources {m['sources'][:12]}"
+    if m.get("commit"):
+        return f"commit {m['commit'][:12]}"
+    return f"no checkout, sources {m['sources'][:12]}" if "sources" in m else "measured before commits were recorded"

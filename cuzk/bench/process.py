@@ -17,13 +17,12 @@ from typing import IO, Any, NamedTuple
 from cuzk import config
 from cuzk.bench.machine import ROOT
 from cuzk.bench.measure import Times
-from cuzk.errors import CuzkError, InternalError, ResourceError
+from cuzk.errors import PARTS, CuzkError, InternalError, ResourceError
 from cuzk.progress import Progress
 
 PATIENCE = 10.0  # seconds that a process runs before what it says is passed on: a short one has nothing to wait for
 GRACE = 20.0  # seconds that a process has to end in order, once it was told to
 _TAIL = 2000  # bytes of what it said last that are kept for an error
-_PARTS = ("file", "where", "expected", "got", "hint", "phase", "partition")
 
 # Starts a program and waits for it, in a process of its own that is small: a program's peak memory counts what the process that
 # started it held before, so that one started from here would have at least this process's peak. Signals are the program's; and
@@ -171,7 +170,7 @@ def failure(name: str, ended: Ended) -> CuzkError:
     try:
         its = json.loads(ended.output)["error"]
         kind = next(k for k in _kinds(CuzkError)[1:] if (k.kind, k.code) == (its["kind"], its["code"]))
-        return kind(f"{name}: {its['message']}", **{part: its.get(part) for part in _PARTS})
+        return kind(f"{name}: {its['message']}", **{part: its.get(part) for part in PARTS})
     except (ValueError, LookupError, TypeError, StopIteration):
         pass
     got = ended.complaint[-600:] or None

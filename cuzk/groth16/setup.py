@@ -48,10 +48,11 @@ class Setup:
 
     def __init__(self, shape: Shape, waste: ToxicWaste, timer: Timer | None = None) -> None:
         """As `Logarithms`."""
+        timer = timer or Timer()
         self.logarithms = Logarithms(shape, waste, timer)
         self.lengths = self.logarithms.lengths
         in_g1 = self.lengths.points - self.lengths.b
-        with (timer or Timer()).phase("prepare"):
+        with timer.phase("prepare"):
             self._bases = bases(in_g1, self.lengths.b)
 
     def blocks(self, name: str) -> Generator[U8]:
